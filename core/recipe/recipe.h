@@ -1,0 +1,76 @@
+#ifndef PLANEWISE_CORE_RECIPE_RECIPE_H_
+#define PLANEWISE_CORE_RECIPE_RECIPE_H_
+// A recipe: how weights, activations and gradients are quantized, and what the
+// backward reads. A value: compares, prints, and has a fingerprint that keys
+// every cached plan.
+//
+// Not here: whether a recipe fits a weight (recipe_check.h); which planes it
+// needs (planner/plane_decision.h).
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace planewise {
+
+// Storage format of a primary weight. kNone is high precision.
+enum class Format : uint8_t { kNone, kMxfp8, kNvfp4, kFp8Block, kFp8Current, kFp8Delayed };
+
+enum class BackwardOverride : uint8_t { kNone, kHighPrecision, kDequantized };
+
+// kHybrid: activations and weights E4M3, gradients E5M2.
+enum class Fp8Format : uint8_t { kE4M3, kHybrid };
+
+// Shape of a weight's scaling blocks. MXFP8: 1x32 or 32x32; NVFP4: 1x16 or
+// 16x16; block FP8: 1x128 or 128x128. Per-tensor formats ignore it.
+enum class BlockGeometry : uint8_t { k1D, k2D };
+
+absl::string_view Name(Format format);
+absl::string_view Name(BackwardOverride backward_override);
+absl::string_view Name(Fp8Format fp8_format);
+absl::string_view Name(BlockGeometry geometry);
+
+// INVALID_ARGUMENT, listing the valid spellings. Formats: none, mxfp8, nvfp4,
+// fp8_block, fp8_current, fp8_delayed (and the short block, current, delayed).
+absl::StatusOr<Format> ParseFormat(absl::string_view name);
+absl::StatusOr<BackwardOverride> ParseBackwardOverride(absl::string_view name);
+
+struct Recipe {
+  Format format = Format::kNone;
+  BackwardOverride backward_override = BackwardOverride::kNone;
+  Fp8Format fp8_format = Fp8Format::kE4M3;
+  BlockGeometry weight_geometry = BlockGeometry::k1D;
+
+  bool operator==(const Recipe&) const = default;
+
+  // For example "mxfp8(backward_override=dequantized)"; defaults are left out.
+  std::string ToString() const;
+
+  // XXH3 of every field. Stable across processes and versions of one major
+  // store format.
+  uint64_t Fingerprint() const;
+
+  bool quantized() const { return format != Format::kNone; }
+};
+
+std::ostream& operator<<(std::ostream& out, const Recipe& recipe);
+
+// The recipe of a format with every other field at the format's default
+// (mxfp8: E4M3, 1-D; nvfp4 and fp8_block: 2-D weights; per-tensor: hybrid).
+Recipe DefaultRecipe(Format format);
+
+// Formats that this build can host.
+absl::Span<const Format> HostableFormats();
+
+// Is the combination legal, whatever the weight? INVALID_ARGUMENT with
+// OVERRIDE_UNSUPPORTED_FOR_RECIPE (fp8_delayed with an override; an override
+// without quantization), UNIMPLEMENTED for a format not hostable.
+absl::Status CheckRecipe(const Recipe& recipe);
+
+}  // namespace planewise
+
+#endif  // PLANEWISE_CORE_RECIPE_RECIPE_H_
