@@ -1,0 +1,31 @@
+#ifndef PLANEWISE_SERVICE_SCHEDULE_BACKGROUND_RUNNER_H_
+#define PLANEWISE_SERVICE_SCHEDULE_BACKGROUND_RUNNER_H_
+// Where blocking work runs (reading files, quantizing, GEMMs), so that logic
+// on the executor never waits. Results come back as tasks on the executor.
+//
+// The real one is a thread per lane; simulations run the work as one step.
+
+#include "absl/functional/any_invocable.h"
+
+namespace planewise {
+
+// Each lane is a queue that runs one item at a time, in order.
+enum class Lane {
+  kCompute,  // forward and backward: the device's loop
+  kStorage,  // load, save, verify: files
+};
+
+// Thread-safe.
+class BackgroundRunner {
+ public:
+  virtual ~BackgroundRunner() = default;
+
+  // Runs `work` on `lane`, then posts `done` on the executor. `done` runs
+  // exactly once, also at shutdown.
+  virtual void Run(Lane lane, absl::AnyInvocable<void() &&> work,
+                   absl::AnyInvocable<void() &&> done) = 0;
+};
+
+}  // namespace planewise
+
+#endif  // PLANEWISE_SERVICE_SCHEDULE_BACKGROUND_RUNNER_H_
