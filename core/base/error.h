@@ -8,7 +8,7 @@
 //   weight "layers.0.q": in_features 712 % 32 = 8; MXFP8 requires a multiple of 32: pad to 736
 //
 // Not here: the list of reasons (reason.h); google.rpc.Status
-// (service/rpc/status_conversion).
+// (proto/status/status_codec.h).
 
 #include <cstdint>
 #include <optional>

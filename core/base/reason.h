@@ -106,6 +106,8 @@ enum class Retry {
     "a count or byte quota of the session or server is used up")                                    \
   X(kOperationGap, "OPERATION_GAP", kDeadlineExceeded, kNever,                                      \
     "an earlier operation of the session did not arrive in time")                                   \
+  X(kDeadlineExceeded, "DEADLINE_EXCEEDED", kDeadlineExceeded, kNever,                              \
+    "the caller's deadline passed before the request was done")                                     \
   X(kDraining, "DRAINING", kUnavailable, kSameRequest,                                              \
     "the daemon is shutting down")                                                                  \
   X(kUnavailable, "UNAVAILABLE", kUnavailable, kSameRequest,                                        \
