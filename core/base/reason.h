@@ -82,6 +82,8 @@ enum class Retry {
     "the model is being created, switched or deleted")                                              \
   X(kStoreReadOnly, "STORE_READ_ONLY", kFailedPrecondition, kNever,                                 \
     "the store refused to sync once and takes no writes until a restart")                           \
+  X(kStoreLocked, "STORE_LOCKED", kFailedPrecondition, kNever,                                      \
+    "another process holds the store's lock")                                                       \
   X(kNoStore, "NO_STORE", kFailedPrecondition, kNever,                                              \
     "the daemon was started without a store")                                                       \
   X(kClientTooOld, "CLIENT_TOO_OLD", kFailedPrecondition, kNever,                                   \
@@ -102,6 +104,8 @@ enum class Retry {
   /* Resources and time. */                                                                         \
   X(kMemoryShortfall, "MEMORY_SHORTFALL", kResourceExhausted, kNever,                               \
     "the bytes do not fit; required, available and what would fit are stated")                      \
+  X(kStorageFull, "STORAGE_FULL", kResourceExhausted, kNever,                                       \
+    "the file system has no room for the bytes to be written")                                      \
   X(kQuotaExceeded, "QUOTA_EXCEEDED", kResourceExhausted, kSameRequest,                             \
     "a count or byte quota of the session or server is used up")                                    \
   X(kOperationGap, "OPERATION_GAP", kDeadlineExceeded, kNever,                                      \
