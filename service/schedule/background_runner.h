@@ -3,7 +3,8 @@
 // Where blocking work runs (reading files, quantizing, GEMMs), so that logic
 // on the executor never waits. Results come back as tasks on the executor.
 //
-// The real one is a thread per lane; simulations run the work as one step.
+// Not here: the real one (thread_runner.h), the simulated one
+// (tests/testing/sim_background_runner.h).
 
 #include "absl/functional/any_invocable.h"
 
@@ -14,6 +15,7 @@ enum class Lane {
   kCompute,  // forward and backward: the device's loop
   kStorage,  // load, save, verify: files
 };
+inline constexpr int kLaneCount = 2;
 
 // Thread-safe.
 class BackgroundRunner {

@@ -15,117 +15,137 @@
 // Not here: sessions (service/session/), RPC (service/rpc/), bytes on disk
 // (core/checkpoint/).
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
-#include "core/layer/model_version.h"
-#include "planner/memory_model.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/base/file_system.h"
+#include "core/base/strong_int.h"
+#include "core/checkpoint/model_store.h"
+#include "core/quant/quantizer.h"
+#include "core/tensor/memory_budget.h"
 #include "planner/mode_switch.h"
+#include "service/auth/principal.h"
+#include "service/schedule/background_runner.h"
+#include "service/weights/catalog_requests.h"
+#include "service/weights/weight_lease.h"
 
 namespace planewise {
 
-// Who asks. In every request from the first day; tenants come later.
-struct Principal {
-  std::string name;  // for example "unix:1000" or "token"
+struct CatalogLimits {
+  int models_max = 256;
+  // Versions of one model in memory at once, the newest among them.
+  int live_versions_max = 3;
+  // A younger lease is never taken back.
+  absl::Duration lease_age_min = absl::Minutes(2);
+  // Create, switch, save and verify that wait or run.
+  int jobs_max = 64;
+  // Results kept for repeated request ids.
+  int remembered_requests = 1024;
+  int request_id_bytes_max = 128;
 };
 
-enum class NonFinitePolicy : uint8_t { kFormat, kReject };
-
-enum class ModelState : uint8_t { kLoading, kServing, kDamaged };
-
-struct CreateModelSpec {
-  std::string name;
-  std::string source_path;
-  Recipe recipe;
-  PlanePolicy policy = PlanePolicy::kAuto;
-  bool backward_enabled = true;
-  bool trainable = false;
-  std::vector<BackwardOverride> future_modes;
-  NonFinitePolicy non_finite = NonFinitePolicy::kReject;
-  bool validate_only = false;
-  std::string request_id;
+struct CatalogOptions {
+  CatalogLimits limits;
+  // Where models may be read from, as FileSystem::Resolve gives them.
+  std::vector<std::string> source_roots;
+  DeviceFacts device;
+  // Told of every change, on the executor; nullopt: the model is gone. For
+  // health reports. May be empty.
+  std::function<void(const std::string& name, std::optional<ModelState>)> on_state_change;
 };
 
-// What `describe` shows: plan beside what the allocator counted.
-struct ModelDescription {
-  ModelState state = ModelState::kServing;
-  std::shared_ptr<const ModelVersion> version;  // nullptr while loading
-  std::string name;
-  WeightVersion durable_version;
-  ModelPlan plan;
-  int64_t actual_bytes = 0;
-  int64_t actual_load_peak_bytes = 0;
-  int lease_count = 0;
-  absl::Status damage;  // why kDamaged
+// All outlive the catalog. No store: versions last as long as the process.
+struct CatalogResources {
+  Executor* executor = nullptr;
+  const Clock* clock = nullptr;
+  BackgroundRunner* runner = nullptr;
+  FileSystem* file_system = nullptr;
+  std::shared_ptr<MemoryBudget> budget;
+  const Quantizer* quantizer = nullptr;
+  ModelStore* store = nullptr;
 };
 
-struct ProgressEvent {
-  std::string stage;
-  std::string object;
-  int64_t done_bytes = 0;
-  int64_t total_bytes = 0;
-};
+// Names a call whose work can be abandoned.
+using JobTicket = StrongInt<struct JobTicketTag>;
 
-// Called on the executor, in order; never after `done`.
-using ProgressCallback = std::function<void(const ProgressEvent&)>;
-template <typename T>
-using DoneCallback = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
-
-struct SaveOutcome {
-  WeightVersion version;
-  int64_t written_bytes = 0;
-  bool written = false;
-  std::string path;
-};
-
-struct VerifyOutcome {
-  bool ok = false;
-  int64_t checked_bytes = 0;
-  int64_t tensor_count = 0;
-  std::vector<std::string> findings;
-};
-
-struct SwitchSpec {
-  std::string name;
-  Recipe target;
-  std::string fingerprint;
-  bool release_unused_planes = false;
-  std::string request_id;
-};
-
-struct SwitchOutcome {
-  WeightVersion version;
-  int64_t freed_bytes = 0;
-  SwitchValidation validation;
-};
-
-// Cancels a long operation at its next safe point. Thread-safe.
-class Cancellation;
-
-// Pins one version of a model. Movable; ends when destroyed, on the executor.
-class WeightLease {
+// One thread: every call is a task on the executor, and so is every callback.
+// Work that blocks or takes long runs on Lane::kStorage.
+class ModelCatalog final : public LeaseSource {
  public:
-  WeightLease() = default;
-  WeightLease(WeightLease&&) noexcept;
-  WeightLease& operator=(WeightLease&&) noexcept;
-  ~WeightLease();
+  ModelCatalog(CatalogResources resources, CatalogOptions options);
+  ~ModelCatalog() override;
 
-  bool valid() const { return version_ != nullptr; }
-  const ModelVersion& operator*() const { return *version_; }
-  const ModelVersion* operator->() const { return version_.get(); }
-  const std::shared_ptr<const ModelVersion>& version() const { return version_; }
+  // Loads, quantizes and publishes. A repeated request_id joins the first call,
+  // or returns what it made.
+  // INVALID_ARGUMENT: the name, recipe, path (PATH_OUTSIDE_ROOTS), checkpoint or
+  // a tensor of it; ALREADY_EXISTS; NOT_FOUND: the path; RESOURCE_EXHAUSTED with
+  // required and available bytes before a tensor is read; CANCELLED.
+  JobTicket Create(const Principal& principal, CreateModelSpec spec, ProgressCallback progress,
+                   DoneCallback<ModelDescription> done);
+
+  // The caller of `ticket` has gone: it gets CANCELLED, and if no other caller
+  // waits for the same job, the job stops at the next safe point and leaves
+  // nothing. Nothing happens if the job has ended.
+  void Abandon(JobTicket ticket);
+
+  // NOT_FOUND.
+  absl::StatusOr<ModelDescription> Describe(absl::string_view name) const;
+
+  // By name, those after `after`, at most `limit`.
+  std::vector<ModelDescription> List(absl::string_view after, int limit) const;
+
+  // Ends the model for new readers; bytes go when the last lease ends.
+  // NOT_FOUND; ABORTED / VERSION_CONFLICT; FAILED_PRECONDITION / MODEL_BUSY while
+  // it is created, switched or saved; NO_STORE for delete_stored without one.
+  void Delete(const Principal& principal, DeleteModelSpec spec, DoneCallback<DeleteOutcome> done);
+
+  // May the model go to `target`? NOT_FOUND, INVALID_ARGUMENT for a target that
+  // is no legal recipe; a verdict that refuses is a value.
+  absl::StatusOr<ValidationOutcome> Validate(absl::string_view name, const Recipe& target) const;
+
+  // Publishes a version in the target mode.
+  // FAILED_PRECONDITION / VALIDATION_MOVED if `fingerprint` is not that of a
+  // validation now, OPERANDS_OUTSTANDING, MODEL_BUSY, and as SwitchStatus;
+  // RESOURCE_EXHAUSTED if the new planes do not fit or readers hold too many
+  // versions (they are named).
+  JobTicket Switch(const Principal& principal, SwitchSpec spec, DoneCallback<SwitchOutcome> done);
+
+  // Makes the newest version durable. As ModelStore::Save; NO_STORE.
+  JobTicket Save(const Principal& principal, std::string name, std::string request_id,
+                 ProgressCallback progress, DoneCallback<SaveOutcome> done);
+
+  // Compares the bytes in memory with the checksums taken when they were made,
+  // and the durable version's files with its manifest. Damage is a finding.
+  JobTicket Verify(const Principal& principal, std::string name, ProgressCallback progress,
+                   DoneCallback<VerifyOutcome> done);
+
+  // NOT_FOUND: model, version, a weight, or a plane that is not stored;
+  // INVALID_ARGUMENT: neither or both of plane and dequantize_to.
+  absl::StatusOr<std::unique_ptr<WeightReader>> ReadWeights(const Principal& principal,
+                                                            ReadWeightsSpec spec);
+
+  absl::StatusOr<WeightLease> Lease(LeaseRequest request) override;
+
+  // At start-up: loads every model of the store. Damaged ones, and those that do
+  // not fit, are listed as kDamaged with the reason. One line each in `done`.
+  void LoadStored(DoneCallback<std::vector<std::string>> done);
+
+  // New jobs are refused with UNAVAILABLE / DRAINING from now on.
+  void BeginDrain();
 
  private:
-  friend class ModelCatalog;
-  std::shared_ptr<const ModelVersion> version_;
-  absl::AnyInvocable<void() &&> release_;
+  struct Entry;
+  struct Implementation;
+
+  std::shared_ptr<Implementation> implementation_;
 };
 
 }  // namespace planewise

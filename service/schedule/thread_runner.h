@@ -1,0 +1,47 @@
+#ifndef PLANEWISE_SERVICE_SCHEDULE_THREAD_RUNNER_H_
+#define PLANEWISE_SERVICE_SCHEDULE_THREAD_RUNNER_H_
+// The BackgroundRunner of real programs: one thread per lane.
+
+#include <array>
+#include <deque>
+#include <thread>
+
+#include "core/base/executor.h"
+#include "core/base/mutex.h"
+#include "service/schedule/background_runner.h"
+
+namespace planewise {
+
+// Thread-safe. The destructor finishes what was queued, posts its `done`s and
+// joins; destroy it before the executor.
+class ThreadRunner final : public BackgroundRunner {
+ public:
+  explicit ThreadRunner(Executor& executor);
+  ~ThreadRunner() override;
+
+  void Run(Lane lane, absl::AnyInvocable<void() &&> work,
+           absl::AnyInvocable<void() &&> done) override;
+
+ private:
+  struct Item {
+    absl::AnyInvocable<void() &&> work;
+    absl::AnyInvocable<void() &&> done;
+  };
+  // One lane's queue and thread.
+  struct LaneThread {
+    Mutex mutex;
+    CondVar wake;
+    std::deque<Item> queue ABSL_GUARDED_BY(mutex);
+    bool stopping ABSL_GUARDED_BY(mutex) = false;
+    std::thread thread;
+  };
+
+  void Work(LaneThread& lane);
+
+  Executor& executor_;
+  std::array<LaneThread, kLaneCount> lanes_;
+};
+
+}  // namespace planewise
+
+#endif  // PLANEWISE_SERVICE_SCHEDULE_THREAD_RUNNER_H_
