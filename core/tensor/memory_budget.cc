@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
+#include "core/base/status_macros.h"
 
 namespace planewise {
 
@@ -51,13 +52,13 @@ void Reservation::ChargeTo(MemoryUse use) {
 }
 
 std::shared_ptr<MemoryBudget> MemoryBudget::Create(int64_t limit_bytes) {
-  return std::shared_ptr<MemoryBudget>(new MemoryBudget(limit_bytes));
+  return std::shared_ptr<MemoryBudget>(new MemoryBudget(limit_bytes, nullptr));
 }
 
 absl::StatusOr<Reservation> MemoryBudget::Reserve(MemoryUse use, int64_t size_bytes,
                                                   absl::string_view what) {
   MutexLock lock(mutex_);
-  const int64_t available = limit_bytes_ - UsedLocked();
+  const int64_t available = closed_ ? 0 : limit_bytes_ - UsedLocked();
   if (size_bytes > available) {
     return Error(Reason::kMemoryShortfall,
                  absl::StrCat(what, ": needs ", size_bytes, " bytes for ", Name(use), ", ",
@@ -72,7 +73,25 @@ absl::StatusOr<Reservation> MemoryBudget::Reserve(MemoryUse use, int64_t size_by
   int64_t& peak = peak_[static_cast<size_t>(use)];
   used += size_bytes;
   peak = std::max(peak, used);
+  if (parent_ != nullptr) parent_->Move(MemoryUse::kTransient, use, size_bytes);
   return Reservation(shared_from_this(), use, size_bytes);
+}
+
+absl::StatusOr<Admission> MemoryBudget::Admit(int64_t size_bytes, absl::string_view what) {
+  PW_ASSIGN_OR_RETURN(Reservation reservation, Reserve(MemoryUse::kTransient, size_bytes, what));
+  auto admitted =
+      std::shared_ptr<MemoryBudget>(new MemoryBudget(size_bytes, std::move(reservation.budget_)));
+  return Admission(std::move(admitted));
+}
+
+void MemoryBudget::CloseAdmission() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  parent_->Release(MemoryUse::kTransient, limit_bytes_ - UsedLocked());
+}
+
+Admission::~Admission() {
+  if (budget_ != nullptr) budget_->CloseAdmission();
 }
 
 int64_t MemoryBudget::used_bytes() const {
@@ -98,6 +117,12 @@ void MemoryBudget::ResetPeak(MemoryUse use) {
 void MemoryBudget::Release(MemoryUse use, int64_t size_bytes) {
   MutexLock lock(mutex_);
   used_[static_cast<size_t>(use)] -= size_bytes;
+  if (parent_ == nullptr) return;
+  if (closed_) {
+    parent_->Release(use, size_bytes);
+  } else {
+    parent_->Move(use, MemoryUse::kTransient, size_bytes);
+  }
 }
 
 void MemoryBudget::Move(MemoryUse from, MemoryUse to, int64_t size_bytes) {
@@ -106,6 +131,7 @@ void MemoryBudget::Move(MemoryUse from, MemoryUse to, int64_t size_bytes) {
   int64_t& used = used_[static_cast<size_t>(to)];
   used += size_bytes;
   peak_[static_cast<size_t>(to)] = std::max(peak_[static_cast<size_t>(to)], used);
+  if (parent_ != nullptr) parent_->Move(from, to, size_bytes);
 }
 
 int64_t MemoryBudget::UsedLocked() const {

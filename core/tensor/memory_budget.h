@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +26,7 @@ inline constexpr int kMemoryUseCount = 4;
 
 absl::string_view Name(MemoryUse use);
 
+class Admission;
 class MemoryBudget;
 
 // RAII share of a budget. Movable; gives its bytes back when destroyed.
@@ -62,6 +63,10 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   // object, for example `model "a"`.
   absl::StatusOr<Reservation> Reserve(MemoryUse use, int64_t size_bytes, absl::string_view what);
 
+  // Sets `size_bytes` aside for work whose need is known beforehand, so that
+  // nobody else can take them while it runs. Fails as Reserve.
+  absl::StatusOr<Admission> Admit(int64_t size_bytes, absl::string_view what);
+
   int64_t limit_bytes() const { return limit_bytes_; }
   int64_t used_bytes() const;
   int64_t used_bytes(MemoryUse use) const;
@@ -70,16 +75,42 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   void ResetPeak(MemoryUse use);
 
  private:
+  friend class Admission;
   friend class Reservation;
-  explicit MemoryBudget(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  MemoryBudget(int64_t limit_bytes, std::shared_ptr<MemoryBudget> parent)
+      : limit_bytes_(limit_bytes), parent_(std::move(parent)) {}
   void Release(MemoryUse use, int64_t size_bytes);
   void Move(MemoryUse from, MemoryUse to, int64_t size_bytes);
+  void CloseAdmission();
   int64_t UsedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t limit_bytes_;
+  // Of an admission: where its bytes are counted too, what is not yet reserved
+  // as kTransient. Locked after this one's mutex.
+  const std::shared_ptr<MemoryBudget> parent_;
   mutable Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::array<int64_t, kMemoryUseCount> used_ ABSL_GUARDED_BY(mutex_) = {};
   std::array<int64_t, kMemoryUseCount> peak_ ABSL_GUARDED_BY(mutex_) = {};
+};
+
+// Bytes set aside by MemoryBudget::Admit. Movable. What was reserved from
+// budget() outlives it; when it ends, the rest goes back.
+class Admission {
+ public:
+  Admission(Admission&&) = default;
+  Admission& operator=(Admission&&) = delete;
+  ~Admission();
+
+  // Gives out no more than was admitted, and counts that alone: its peaks are
+  // those of the admitted work.
+  MemoryBudget& budget() { return *budget_; }
+
+ private:
+  friend class MemoryBudget;
+  explicit Admission(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+
+  std::shared_ptr<MemoryBudget> budget_;
 };
 
 }  // namespace planewise

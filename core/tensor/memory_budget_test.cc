@@ -39,6 +39,35 @@ TEST(MemoryBudgetTest, ChargeToMovesTheCount) {
   EXPECT_EQ(budget->used_bytes(), 10);
 }
 
+TEST(MemoryBudgetTest, AdmittedBytesAreTheWorksAlone) {
+  const auto budget = MemoryBudget::Create(100);
+  EXPECT_EQ(ReasonOf(budget->Admit(101, "load").status()), Reason::kMemoryShortfall);
+  EXPECT_EQ(budget->used_bytes(), 0);
+
+  Reservation weights;
+  {
+    auto admission = budget->Admit(80, "load");
+    ASSERT_TRUE(admission.ok());
+    EXPECT_EQ(budget->used_bytes(), 80);
+    EXPECT_FALSE(budget->Reserve(MemoryUse::kTransport, 21, "session").ok());
+
+    MemoryBudget& inside = admission->budget();
+    weights = *inside.Reserve(MemoryUse::kWeights, 50, "w");
+    {
+      const Reservation scratch = *inside.Reserve(MemoryUse::kTransient, 30, "scratch");
+      EXPECT_FALSE(inside.Reserve(MemoryUse::kTransient, 1, "more").ok());
+    }
+    EXPECT_EQ(inside.peak_bytes(MemoryUse::kTransient), 30);
+    EXPECT_EQ(budget->used_bytes(MemoryUse::kWeights), 50);
+    EXPECT_EQ(budget->used_bytes(), 80) << "scratch went back to the admission, not to others";
+  }
+  EXPECT_EQ(budget->used_bytes(), 50) << "the rest went back";
+  weights.ChargeTo(MemoryUse::kSavedOperands);
+  EXPECT_EQ(budget->used_bytes(MemoryUse::kSavedOperands), 50);
+  weights = Reservation();
+  EXPECT_EQ(budget->used_bytes(), 0);
+}
+
 TEST(HostBufferTest, IsZeroedAlignedAndCounted) {
   const auto budget = MemoryBudget::Create(1000);
   {
