@@ -109,7 +109,8 @@ class ModelCatalog final : public LeaseSource {
 
   // May the model go to `target`? NOT_FOUND, INVALID_ARGUMENT for a target that
   // is no legal recipe; a verdict that refuses is a value.
-  absl::StatusOr<ValidationOutcome> Validate(absl::string_view name, const Recipe& target) const;
+  absl::StatusOr<ValidationOutcome> Validate(absl::string_view name,
+                                             const SwitchTarget& target) const;
 
   // Publishes a version in the target mode.
   // FAILED_PRECONDITION / VALIDATION_MOVED if `fingerprint` is not that of a
