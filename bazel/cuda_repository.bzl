@@ -1,9 +1,33 @@
 """Detects the CUDA toolkit: $CUDA_HOME, else /usr/local/cuda, at least 12.9.
 
-Writes @cuda//:config.bzl with CUDA_AVAILABLE and CUDA_HOME.
+Writes @cuda//:config.bzl (CUDA_AVAILABLE, CUDA_HOME) and the library
+@cuda//:cudart, which is incompatible with every build where there is no toolkit.
 """
 
 _MINIMUM = (12, 9)
+
+_BUILD = """
+cc_library(
+    name = "cudart",
+    hdrs = glob(["include/*.h", "include/*.hpp", "include/crt/*"]),
+    includes = ["include"],
+    linkopts = [
+        "{home}/lib64/libcudart_static.a",
+        "-ldl",
+        "-lpthread",
+        "-lrt",
+    ],
+    visibility = ["//visibility:public"],
+)
+"""
+
+_BUILD_WITHOUT_TOOLKIT = """
+cc_library(
+    name = "cudart",
+    target_compatible_with = ["@planewise//bazel:cuda_toolkit"],
+    visibility = ["//visibility:public"],
+)
+"""
 
 def _version(repository_ctx, nvcc):
     result = repository_ctx.execute([nvcc, "--version"])
@@ -22,7 +46,11 @@ def _cuda_repository_impl(repository_ctx):
     if nvcc.exists:
         version = _version(repository_ctx, nvcc)
         available = version != None and version >= _MINIMUM
-    repository_ctx.file("BUILD", "")
+    if available:
+        repository_ctx.symlink(home + "/include", "include")
+        repository_ctx.file("BUILD", _BUILD.format(home = home))
+    else:
+        repository_ctx.file("BUILD", _BUILD_WITHOUT_TOOLKIT)
     repository_ctx.file("config.bzl", "CUDA_AVAILABLE = {}\nCUDA_HOME = \"{}\"\n".format(
         available,
         home if available else "",

@@ -99,6 +99,8 @@ enum class Retry {
     "no heartbeat within the session time-out, or the daemon restarted")                            \
   X(kStreamSuperseded, "STREAM_SUPERSEDED", kAborted, kNever,                                       \
     "another stream resumed this session")                                                          \
+  X(kDeviceLost, "DEVICE_LOST", kAborted, kRestartStep,                                             \
+    "the accelerator stopped answering; durable versions stay")                                     \
   X(kCancelled, "CANCELLED", kCancelled, kNever,                                                    \
     "the caller gave the request up")                                                               \
   /* Resources and time. */                                                                         \
