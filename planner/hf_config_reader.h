@@ -13,15 +13,16 @@
 namespace planewise {
 
 // A config.json is a few KB; this leaves room for long label lists.
-inline constexpr int64_t kMaxConfigBytes = 4 << 20;
-inline constexpr int kMaxConfigDepth = 32;
+inline constexpr int64_t kConfigBytesMax = 4 << 20;
+inline constexpr int kConfigDepthMax = 32;
 
 // INVALID_ARGUMENT with
 //   UNKNOWN_ARCHITECTURE: "architectures" is absent or not one of the known
 //     ones, which are listed; or a key has a value that would change the
 //     tensors in a way that is not known;
 //   INVALID_CHECKPOINT: not JSON, too long or deep, a key twice, a key of the
-//     wrong type, a required key absent, dimensions that do not agree.
+//     wrong type, dimensions that do not agree;
+//   DTYPE_UNSUPPORTED: a dtype other than float32, float16, bfloat16.
 // UNIMPLEMENTED / NOT_SUPPORTED if it holds a quantization_config.
 absl::StatusOr<ModelConfig> ReadHfConfig(absl::string_view json);
 

@@ -27,10 +27,11 @@ enum class ModelHead : uint8_t {
   kCausalLm,  // lm_head [vocab, hidden]
 };
 
-// Bounds on what a config may ask for: far above real models, far below what
-// would exhaust memory or overflow.
-inline constexpr int64_t kMaxLayers = 4096;
-inline constexpr int64_t kMaxModelDimension = int64_t{1} << 31;
+// Bounds on what a config may ask for, far above real models. With them no sum
+// of bytes overflows: a matrix has at most 2^44 elements, a model fewer than
+// 2^15 tensors, an element at most 2^3 bytes over all its copies.
+inline constexpr int64_t kModelLayersMax = 1024;
+inline constexpr int64_t kModelDimensionMax = int64_t{1} << 22;
 
 struct ModelConfig {
   std::string architecture;  // for example "LlamaForCausalLM"
@@ -48,15 +49,18 @@ struct ModelConfig {
   bool query_key_value_bias = false;
   bool attention_output_bias = false;
   bool mlp_bias = false;
-  bool tied_embeddings = false;   // lm_head is the input embedding
-  DType dtype = DType::kF32;      // what the checkpoint says it is stored in
-  // Keys that no rule of this reader knows: listed, and without effect.
+  bool tied_embeddings = false;  // lm_head is the input embedding
+  DType dtype = DType::kF32;     // of the checkpoint's tensors, as the config says
+  // Keys of the source that its reader does not know: without effect.
   std::vector<std::string> unknown_keys;
+  // Keys that the source lacks and whose default counts, for example
+  // "head_dim = 128".
+  std::vector<std::string> defaulted_keys;
 
   bool operator==(const ModelConfig&) const = default;
 };
 
-// INVALID_ARGUMENT / INVALID_REQUEST for a dimension out of bounds or heads
+// INVALID_ARGUMENT / INVALID_CHECKPOINT for a dimension out of bounds, or heads
 // that do not divide.
 absl::Status CheckModelConfig(const ModelConfig& config);
 

@@ -1,9 +1,10 @@
 #ifndef PLANEWISE_PLANNER_TENSOR_INVENTORY_H_
 #define PLANEWISE_PLANNER_TENSOR_INVENTORY_H_
 // Every tensor that an architecture has: which are hosted, which stay with the
-// trainer and why; and the comparison with what a checkpoint really holds.
+// trainer and why.
 //
-// Not here: bytes (memory_model.h); reading checkpoints (core/checkpoint/).
+// Not here: what a checkpoint really holds (inventory_match.h); bytes
+// (memory_model.h).
 
 #include <cstdint>
 #include <string>
@@ -11,7 +12,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "core/numeric/dtype.h"
 #include "planner/model_config.h"
 
@@ -24,7 +24,6 @@ enum class TensorRole : uint8_t {
   kEmbedding,
   kHead,      // lm_head
   kPosition,  // learned positions
-  kOther,
 };
 
 absl::string_view Name(TensorRole role);
@@ -34,7 +33,7 @@ struct InventoryTensor {
   // "encoder.layer.0.attention.self.query.weight".
   std::string name;
   std::vector<int64_t> shape;
-  TensorRole role = TensorRole::kOther;
+  TensorRole role = TensorRole::kLinearWeight;
   std::string layer;      // the module, for example "encoder.layer.0.attention.self.query"
   bool hosted = false;    // part of a linear layer that the daemon hosts
   std::string why_local;  // for example "embedding: stays with the trainer"; empty if hosted
@@ -46,6 +45,7 @@ struct InventoryTensor {
 
   bool operator==(const InventoryTensor&) const = default;
   int64_t elements() const;
+  int64_t source_bytes() const;
 };
 
 struct TensorInventory {
@@ -65,27 +65,6 @@ struct TensorInventory {
 
 // Every tensor of `config`. INVALID_ARGUMENT as CheckModelConfig.
 absl::StatusOr<TensorInventory> BuildInventory(const ModelConfig& config);
-
-// A tensor of a checkpoint, as its header states it.
-struct SourceTensor {
-  std::string name;
-  DType dtype = DType::kF32;
-  std::vector<int64_t> shape;
-};
-
-struct InventoryMatch {
-  TensorInventory inventory;         // with dtype and source_name of the checkpoint
-  std::vector<std::string> ignored;  // source tensors that are known to carry no weights
-};
-
-// Compares exactly, both ways. INVALID_ARGUMENT with all differences as
-// violations:
-//   SHAPE_MISMATCH: observed and expected shape; "looks transposed" where it does;
-//   INVALID_CHECKPOINT: a tensor is missing, extra, or there twice;
-//   DTYPE_UNSUPPORTED: not F32, F16 or BF16.
-// The status has the reason of the first one.
-absl::StatusOr<InventoryMatch> MatchInventory(const TensorInventory& inventory,
-                                              absl::Span<const SourceTensor> source);
 
 }  // namespace planewise
 
