@@ -13,6 +13,8 @@
 namespace planewise {
 namespace {
 
+constexpr char kLinearRole[] = "linear";
+
 absl::StatusOr<NonFinitePolicy> FromProto(v1::NonFinitePolicy value) {
   switch (value) {
     case v1::NON_FINITE_POLICY_UNSPECIFIED:
@@ -93,43 +95,93 @@ v1::PlaneBytes ToProto(const Plane& plane) {
   return proto;
 }
 
-// What the plan says of a layer; `hosted` adds what is stored of it, and is
-// nullptr while the model loads.
-v1::LayerDescription ToProto(const LayerPlan& plan, const Recipe& recipe, DType nominal,
-                             const HostedLayer* hosted) {
-  v1::LayerDescription proto;
-  proto.set_name(plan.name);
-  proto.set_kind(std::string(Name(LayerKind::kLinear)));
-  proto.set_has_bias(plan.bias.has_value());
-  proto.set_bias_bytes(plan.bias_bytes());
-
-  v1::WeightDescription& weight = *proto.mutable_weight();
-  weight.set_name(plan.weight);
-  weight.add_shape(plan.shape.out);
-  weight.add_shape(plan.shape.in);
-  weight.set_role("linear");
-  *weight.mutable_recipe() = ToProto(recipe);
-  weight.set_nominal_type(ToProto(nominal));
-  *weight.mutable_decision() = ToProto(hosted == nullptr ? plan.decision : hosted->decision);
-  weight.set_planned_bytes(plan.weight_bytes());
-  if (hosted == nullptr) return proto;
-
-  const PrimaryWeight& stored = *hosted->weight;
-  for (const Plane* plane : {stored.row.get(), stored.column.get(), stored.high_precision.get()}) {
-    if (plane != nullptr) *weight.add_planes() = ToProto(*plane);
-  }
-  weight.set_actual_bytes(stored.stored_bytes());
-  weight.set_epoch(stored.epoch.value());
-  weight.set_provenance(hosted->provenance);
-  return proto;
-}
-
 v1::LocalTensor ToProto(const LocalTensor& tensor) {
   v1::LocalTensor proto;
   proto.set_name(tensor.name);
   for (const int64_t size : tensor.shape) proto.add_shape(size);
   proto.set_why(tensor.why);
   return proto;
+}
+
+v1::LayerDescription ToProto(const HostedLayer& layer, const Recipe& recipe,
+                             int64_t planned_bytes) {
+  v1::LayerDescription proto;
+  proto.set_name(layer.name);
+  proto.set_kind(std::string(Name(layer.kind)));
+  proto.set_has_bias(layer.bias != nullptr);
+  if (layer.bias != nullptr) proto.set_bias_bytes(layer.bias->stored_bytes());
+
+  const PrimaryWeight& stored = *layer.weight;
+  v1::WeightDescription& weight = *proto.mutable_weight();
+  weight.set_name(stored.name);
+  weight.add_shape(stored.shape.out);
+  weight.add_shape(stored.shape.in);
+  weight.set_role(kLinearRole);
+  *weight.mutable_recipe() = ToProto(recipe);
+  weight.set_nominal_type(ToProto(stored.nominal));
+  *weight.mutable_decision() = ToProto(layer.decision);
+  for (const Plane* plane : {stored.row.get(), stored.column.get(), stored.high_precision.get()}) {
+    if (plane != nullptr) *weight.add_planes() = ToProto(*plane);
+  }
+  weight.set_actual_bytes(stored.stored_bytes());
+  weight.set_planned_bytes(planned_bytes);
+  weight.set_epoch(stored.epoch.value());
+  weight.set_provenance(layer.provenance);
+  return proto;
+}
+
+// A layer of a model that is only planned: it loads, or was asked about with
+// validate_only.
+v1::LayerDescription ToProto(const LayerPlan& layer, const PlanOptions& options) {
+  v1::LayerDescription proto;
+  proto.set_name(layer.name);
+  proto.set_kind(std::string(Name(LayerKind::kLinear)));
+  proto.set_has_bias(layer.bias.has_value());
+  proto.set_bias_bytes(layer.bias_bytes());
+
+  v1::WeightDescription& weight = *proto.mutable_weight();
+  weight.set_name(layer.weight);
+  weight.add_shape(layer.shape.out);
+  weight.add_shape(layer.shape.in);
+  weight.set_role(kLinearRole);
+  *weight.mutable_recipe() = ToProto(options.recipe);
+  weight.set_nominal_type(ToProto(options.nominal));
+  *weight.mutable_decision() = ToProto(layer.decision);
+  for (const PlaneLayout& plane : layer.planes) {
+    v1::PlaneBytes& bytes = *weight.add_planes();
+    bytes.set_plane(ToProto(plane.kind));
+    bytes.set_payload_bytes(plane.payload_bytes);
+    bytes.set_scale_bytes(plane.scale_bytes);
+    bytes.set_state_bytes(plane.state_bytes);
+  }
+  weight.set_planned_bytes(layer.weight_bytes());
+  return proto;
+}
+
+void SetHosted(const ModelDescription& model, ModelDetail detail, v1::Model& proto) {
+  const ModelVersion& version = *model.version;
+  proto.set_version(version.version.value());
+  *proto.mutable_recipe() = ToProto(version.recipe);
+  proto.set_plane_policy(ToProto(version.policy));
+  proto.set_backward_enabled(version.backward_enabled);
+  proto.set_trainable(version.trainable);
+  proto.set_source_path(version.source_path);
+  if (detail == ModelDetail::kSummary) return;
+  for (size_t i = 0; i < version.layers.size(); ++i) {
+    *proto.add_layers() =
+        ToProto(version.layers[i], version.recipe, model.planned_weight_bytes[i]);
+  }
+  for (const LocalTensor& tensor : version.local) *proto.add_local() = ToProto(tensor);
+}
+
+void SetPlanned(const ModelPlan& plan, ModelDetail detail, v1::Model& proto) {
+  *proto.mutable_recipe() = ToProto(plan.options.recipe);
+  proto.set_plane_policy(ToProto(plan.options.policy));
+  proto.set_backward_enabled(plan.options.backward_enabled);
+  proto.set_trainable(plan.options.trainable);
+  if (detail == ModelDetail::kSummary) return;
+  for (const LayerPlan& layer : plan.layers) *proto.add_layers() = ToProto(layer, plan.options);
+  for (const LocalTensorPlan& local : plan.local) *proto.add_local() = ToProto(local.tensor);
 }
 
 }  // namespace
@@ -165,35 +217,21 @@ absl::StatusOr<SwitchSpec> FromProto(const v1::SwitchModeRequest& request) {
 }
 
 v1::Model ToProto(const ModelDescription& model, ModelDetail detail) {
-  const ModelVersion* version = model.version.get();
-  const PlanOptions& options = model.plan.options;
   v1::Model proto;
   proto.set_name(model.name);
   proto.set_state(ToProto(model.state));
-  proto.set_durable_version(model.durable_version.value());
-  const Recipe& recipe = version == nullptr ? options.recipe : version->recipe;
-  *proto.mutable_recipe() = ToProto(recipe);
-  proto.set_plane_policy(ToProto(version == nullptr ? options.policy : version->policy));
-  proto.set_backward_enabled(version == nullptr ? options.backward_enabled
-                                                : version->backward_enabled);
-  proto.set_trainable(version == nullptr ? options.trainable : version->trainable);
-  if (version != nullptr) {
-    proto.set_version(version->version.value());
-    proto.set_source_path(version->source_path);
+  if (!model.damage.ok()) *proto.mutable_damage() = StatusToProto(model.damage);
+  if (model.version != nullptr) {
+    SetHosted(model, detail, proto);
+  } else if (model.plan) {
+    SetPlanned(*model.plan, detail, proto);
   }
-  proto.set_planned_bytes(model.plan.totals.persistent_bytes);
+  proto.set_durable_version(model.durable_version.value());
+  proto.set_planned_bytes(model.planned_bytes);
   proto.set_actual_bytes(model.actual_bytes);
-  proto.set_planned_load_peak_bytes(model.plan.load_peak.total_bytes());
+  proto.set_planned_load_peak_bytes(model.planned_load_peak_bytes);
   proto.set_actual_load_peak_bytes(model.actual_load_peak_bytes);
   proto.set_lease_count(model.lease_count);
-  if (!model.damage.ok()) *proto.mutable_damage() = StatusToProto(model.damage);
-  if (detail == ModelDetail::kSummary) return proto;
-
-  for (const LayerPlan& layer : model.plan.layers) {
-    const HostedLayer* hosted = version == nullptr ? nullptr : version->FindLayer(layer.name);
-    *proto.add_layers() = ToProto(layer, recipe, options.nominal, hosted);
-  }
-  for (const LocalTensorPlan& local : model.plan.local) *proto.add_local() = ToProto(local.tensor);
   return proto;
 }
 
@@ -224,7 +262,8 @@ v1::VerifyResult ToProto(const VerifyOutcome& outcome) {
   return proto;
 }
 
-v1::ValidateModeSwitchResponse ToProto(const SwitchValidation& validation) {
+v1::ValidateModeSwitchResponse ToProto(const ValidationOutcome& outcome) {
+  const SwitchValidation& validation = outcome.validation;
   v1::ValidateModeSwitchResponse proto;
   proto.set_verdict(ToProto(validation.verdict));
   proto.set_allowed_count(validation.allowed);
@@ -232,14 +271,16 @@ v1::ValidateModeSwitchResponse ToProto(const SwitchValidation& validation) {
   proto.set_needs_master_count(validation.needs_master);
   proto.set_rejected_count(validation.rejected);
   for (const WeightVerdict& weight : validation.weights) *proto.add_weights() = ToProto(weight);
-  proto.set_persistent_delta_bytes(validation.persistent_delta_bytes);
-  proto.set_transient_bytes(validation.transient_bytes);
-  proto.set_upload_bytes(validation.upload_bytes);
-  proto.set_fingerprint(validation.fingerprint);
   for (const SwitchReason& reason : validation.model_reasons) {
     *proto.add_model_reasons() = ToProto(reason);
   }
+  proto.set_persistent_delta_bytes(validation.persistent_delta_bytes);
+  proto.set_transient_bytes(validation.transient_bytes);
+  proto.set_upload_bytes(validation.upload_bytes);
   proto.set_derivation_seconds(validation.derivation_seconds);
+  proto.set_fingerprint(validation.fingerprint);
+  proto.set_version(outcome.version.value());
+  *proto.mutable_current() = ToProto(outcome.current);
   return proto;
 }
 

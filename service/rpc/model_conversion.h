@@ -7,8 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "planewise/v1/models.pb.h"
-#include "planner/mode_switch.h"
-#include "service/weights/model_catalog.h"
+#include "service/weights/catalog_requests.h"
 
 namespace planewise {
 
@@ -23,7 +22,7 @@ v1::Model ToProto(const ModelDescription& model, ModelDetail detail);
 v1::Progress ToProto(const ProgressEvent& progress);
 v1::SaveResult ToProto(const SaveOutcome& outcome);
 v1::VerifyResult ToProto(const VerifyOutcome& outcome);
-v1::ValidateModeSwitchResponse ToProto(const SwitchValidation& validation);
+v1::ValidateModeSwitchResponse ToProto(const ValidationOutcome& outcome);
 v1::SwitchModeResponse ToProto(const SwitchOutcome& outcome);
 
 }  // namespace planewise
