@@ -46,8 +46,8 @@ class WritableFile {
   virtual ~WritableFile() = default;
 
   // Reserves room for a file of `size_bytes`, so that a full disk shows before
-  // anything is written. Before the first Append. The file must end with
-  // exactly this size.
+  // anything is written, where the file system can. Before the first Append,
+  // and exactly so many bytes must follow: the file has this size already.
   virtual absl::Status Preallocate(int64_t size_bytes) = 0;
 
   // Writes all of `data` at the end. On failure part of it may be there.
@@ -105,7 +105,7 @@ class FileSystem {
   // Removes a file. NOT_FOUND if there is none.
   virtual absl::Status Remove(absl::string_view path) = 0;
 
-  // Removes an empty directory. FAILED_PRECONDITION if it is not empty.
+  // Removes an empty directory. INVALID_ARGUMENT if it is not empty.
   virtual absl::Status RemoveDirectory(absl::string_view path) = 0;
 
   // ALREADY_EXISTS if the name is taken, NOT_FOUND if its parent is missing.
@@ -121,6 +121,14 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(absl::string_view path,
                                                          LockMode mode) = 0;
 };
+
+// The bytes of a text, and a text's bytes to read into.
+inline absl::Span<const std::byte> BytesOf(absl::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+inline absl::Span<std::byte> MutableBytesOf(std::string& text) {
+  return {reinterpret_cast<std::byte*>(text.data()), text.size()};
+}
 
 // "a/b" from "a" and "b"; one '/' between them.
 std::string JoinPath(absl::string_view directory, absl::string_view name);
