@@ -16,26 +16,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/numeric/dtype.h"
+#include "core/checkpoint/safetensors_entry.h"
 
 namespace planewise {
 
 // The reference's limit on N.
 inline constexpr int64_t kSafetensorsHeaderBytesMax = 100'000'000;
-// Most tensors of one file; a 671 B parameter model has 91,991 over 163 files.
-inline constexpr int64_t kSafetensorsTensorsMax = 1'000'000;
 // The length field before the JSON.
 inline constexpr int64_t kSafetensorsLengthBytes = 8;
-
-struct SafetensorsEntry {
-  std::string name;
-  DType dtype = DType::kU8;
-  std::vector<int64_t> shape;  // F4: logical elements, two a byte
-  int64_t offset = 0;          // from the start of the file
-  int64_t length = 0;          // bytes
-
-  bool operator==(const SafetensorsEntry&) const = default;
-};
 
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> tensors;  // by offset
