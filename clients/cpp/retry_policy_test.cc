@@ -55,8 +55,7 @@ TEST(RetryPolicyTest, GivesUpWhenTheNextAttemptWouldBeginTooLate) {
   const absl::Status status = absl::UnavailableError("gone");
   EXPECT_TRUE(Delay(status, 1, absl::Milliseconds(1990)).has_value());
   EXPECT_FALSE(Delay(status, 1, absl::Milliseconds(1991)).has_value());
-  EXPECT_FALSE(
-      Delay(Error(Reason::kDraining, "draining").WithRetryDelayMs(2001), 1).has_value());
+  EXPECT_FALSE(Delay(Error(Reason::kDraining, "draining").WithRetryDelayMs(2001), 1).has_value());
 }
 
 }  // namespace

@@ -52,10 +52,10 @@ absl::Status CheckOutputs(const v1::OperationResult& result,
     const absl::StatusOr<int64_t> size = SizeBytes(tensors[i]);
     if (!size.ok()) return Annotate(size.status(), absl::StrCat("operation ", result.id()));
     if (static_cast<uint64_t>(*size) != outputs[i].size()) {
-      return Error(Reason::kShapeMismatch,
-                   absl::StrCat("operation ", result.id(), ": output buffer ", i, " has ",
-                                outputs[i].size(), " bytes, required ", *size, " for ",
-                                ToString(tensors[i])));
+      return Error(
+          Reason::kShapeMismatch,
+          absl::StrCat("operation ", result.id(), ": output buffer ", i, " has ", outputs[i].size(),
+                       " bytes, required ", *size, " for ", ToString(tensors[i])));
     }
   }
   return absl::OkStatus();
@@ -124,6 +124,7 @@ void SessionClient::Close(absl::Time now) {
 void SessionClient::OnStreamOpened(absl::Time now) {
   if (state_ != State::kDetached) return;
   state_ = State::kOpening;
+  has_stream_ = true;
   open_sent_ = false;
   if (attempts_ > 0 || opened_.session_id() != 0) ++reconnect_count_;
   last_progress_ = now;
@@ -154,13 +155,13 @@ void SessionClient::OnOpened(absl::Time now, const v1::SessionOpened& opened) {
   if (state_ == State::kAttached) return;  // Came twice.
   const bool resuming = opened_.session_id() != 0;
   if (resuming && opened.session_id() != opened_.session_id()) {
-    return EndForBrokenDaemon(absl::StrCat("a resume was answered with session ",
-                                           opened.session_id()));
+    return EndForBrokenDaemon(
+        absl::StrCat("a resume was answered with session ", opened.session_id()));
   }
   if (opened.executed_through() >= next_id_ || opened.executed_through() + 1 < FrontId()) {
-    return EndForBrokenDaemon(absl::StrCat(
-        "it executed operations through ", opened.executed_through(), ", required from ",
-        FrontId() - 1, " to ", next_id_ - 1));
+    return EndForBrokenDaemon(absl::StrCat("it executed operations through ",
+                                           opened.executed_through(), ", required from ",
+                                           FrontId() - 1, " to ", next_id_ - 1));
   }
   if (opened.chunk_bytes_max() <= 0 || opened.timeout_ms() <= 0) {
     return EndForBrokenDaemon(absl::StrCat("chunk_bytes_max ", opened.chunk_bytes_max(),
@@ -171,7 +172,7 @@ void SessionClient::OnOpened(absl::Time now, const v1::SessionOpened& opened) {
   state_ = State::kAttached;
   attempts_ = 0;
   last_progress_ = now;
-  input_limit_ = std::max(input_limit_, opened.input_limit());
+  input_limit_ = opened.input_limit();
   // The daemon has forgotten what it had of operations that it did not execute.
   send_id_ = opened.executed_through() + 1;
   header_sent_ = false;
@@ -180,8 +181,8 @@ void SessionClient::OnOpened(absl::Time now, const v1::SessionOpened& opened) {
 
 void SessionClient::OnResult(absl::Time now, const v1::OperationResult& result) {
   if (result.id() == 0 || result.id() >= next_id_) {
-    return EndForBrokenDaemon(absl::StrCat("a result of operation ", result.id(),
-                                           ", which was never sent"));
+    return EndForBrokenDaemon(
+        absl::StrCat("a result of operation ", result.id(), ", which was never sent"));
   }
   Pending* const pending = Find(result.id());
   if (pending == nullptr) {
@@ -191,8 +192,8 @@ void SessionClient::OnResult(absl::Time now, const v1::OperationResult& result) 
   if (pending->result) return;  // Came twice.
   const bool failed = result.status().code() != 0;
   if (result.result_bytes() < 0 || (failed && result.result_bytes() != 0)) {
-    return EndForBrokenDaemon(absl::StrCat("a result of ", result.result_bytes(),
-                                           " bytes for operation ", result.id()));
+    return EndForBrokenDaemon(
+        absl::StrCat("a result of ", result.result_bytes(), " bytes for operation ", result.id()));
   }
   pending->result = result;
   if (!failed) pending->output_error = CheckOutputs(result, pending->outputs);
@@ -254,10 +255,9 @@ void SessionClient::CompleteFront(absl::Time now) {
     Pending& front = pending_.front();
     const uint64_t result_bytes = front.result->result_bytes();
     if (result_bytes > 0 && front.result->result_position() != results_begin_) {
-      return EndForBrokenDaemon(absl::StrCat("the result of operation ", FrontId(),
-                                             " begins at position ",
-                                             front.result->result_position(), ", required ",
-                                             results_begin_));
+      return EndForBrokenDaemon(
+          absl::StrCat("the result of operation ", FrontId(), " begins at position ",
+                       front.result->result_position(), ", required ", results_begin_));
     }
     if (results_received_ < results_begin_ + result_bytes) return;
     absl::Status status = StatusFromProto(front.result->status());
@@ -282,11 +282,10 @@ void SessionClient::OnEnded(absl::Time now, const absl::Status& status) {
                      "session: the daemon closed it; open another one and restart the step"));
   }
   Detach(now, status);
-  if (!ended()) drop_stream_ = true;
 }
 
 void SessionClient::OnStreamBroken(absl::Time now, const absl::Status& status) {
-  drop_stream_ = false;
+  has_stream_ = false;
   if (state_ == State::kOpening || state_ == State::kAttached) Detach(now, status);
 }
 
@@ -315,13 +314,16 @@ void SessionClient::Detach(absl::Time now, const absl::Status& why) {
 void SessionClient::OnTimer(absl::Time now) {
   if (now < SilenceDeadline()) return;
   if (closing_) return End(absl::OkStatus());
-  silences_ = std::min(silences_ + 1, kSilenceDoublingsMax);
+  if (attached()) silences_ = std::min(silences_ + 1, kSilenceDoublingsMax);
   Detach(now, absl::UnavailableError("the daemon has gone silent"));
-  if (!ended()) drop_stream_ = true;
 }
 
 bool SessionClient::WantsStream(absl::Time now) const {
-  return state_ == State::kDetached && !drop_stream_ && now >= reconnect_at_;
+  return state_ == State::kDetached && !has_stream_ && now >= reconnect_at_;
+}
+
+bool SessionClient::wants_stream_dropped() const {
+  return has_stream_ && (state_ == State::kDetached || state_ == State::kEnded);
 }
 
 std::optional<SessionClient::OutgoingFrame> SessionClient::NextFrame(absl::Time now) {
@@ -441,7 +443,9 @@ bool SessionClient::AwaitsDaemon() const {
 
 absl::Time SessionClient::SilenceDeadline() const {
   if (!AwaitsDaemon()) return absl::InfiniteFuture();
-  return last_progress_ + options_.silence_timeout * (1 << silences_);
+  // Only an operation can take its time; `open` and `close` are answered at once.
+  const int doublings = attached() && !closing_ ? silences_ : 0;
+  return last_progress_ + options_.silence_timeout * (1 << doublings);
 }
 
 absl::Duration SessionClient::heartbeat_interval() const {
@@ -449,7 +453,7 @@ absl::Duration SessionClient::heartbeat_interval() const {
 }
 
 absl::Time SessionClient::next_deadline() const {
-  if (state_ == State::kDetached && !drop_stream_) return reconnect_at_;
+  if (state_ == State::kDetached && !has_stream_) return reconnect_at_;
   if (state_ == State::kAttached) {
     return std::min(SilenceDeadline(), last_sent_ + heartbeat_interval());
   }
@@ -463,7 +467,6 @@ void SessionClient::Progress(absl::Time now) {
 
 void SessionClient::End(absl::Status why) {
   if (ended()) return;
-  drop_stream_ = state_ != State::kDetached || drop_stream_;
   state_ = State::kEnded;
   end_status_ = std::move(why);
   for (; !pending_.empty(); pending_.pop_front()) {

@@ -110,7 +110,7 @@ class SessionClient {
 
   // What to do next.
   bool WantsStream(absl::Time now) const;
-  bool wants_stream_dropped() const { return drop_stream_; }
+  bool wants_stream_dropped() const;
   std::optional<OutgoingFrame> NextFrame(absl::Time now);
   std::vector<Completion> TakeCompletions();
   // When something becomes due without any other event; InfiniteFuture: never.
@@ -170,7 +170,7 @@ class SessionClient {
   const std::function<double()> random_;
 
   State state_ = State::kDetached;
-  bool drop_stream_ = false;
+  bool has_stream_ = false;  // begun, and not known to be gone
   bool closing_ = false;
   absl::Status end_status_;
   v1::SessionOpened opened_;

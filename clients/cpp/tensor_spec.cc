@@ -39,8 +39,8 @@ absl::StatusOr<int64_t> SizeBytes(const v1::TensorSpec& spec) {
 
 std::string ToString(const v1::TensorSpec& spec) {
   const std::optional<DType> dtype = DTypeFromProto(spec.data_type());
-  return absl::StrCat(dtype ? std::string(Name(*dtype)) : "?", " [", absl::StrJoin(spec.shape(), ", "),
-                      "]");
+  return absl::StrCat(dtype ? std::string(Name(*dtype)) : "?", " [",
+                      absl::StrJoin(spec.shape(), ", "), "]");
 }
 
 }  // namespace planewise

@@ -19,8 +19,8 @@
 namespace planewise {
 namespace {
 
-using google::protobuf::io::CodedOutputStream;
 using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedOutputStream;
 
 uint32_t BytesTag(int field_number) {
   return WireFormatLite::MakeTag(field_number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
@@ -116,8 +116,8 @@ struct ChunkParts {
 
 // Splits a message whose only field is its chunk. nullopt for any encoding that is
 // not plainly that, legal or not: the caller leaves it to protobuf.
-std::optional<ChunkParts> SplitLoneChunk(const std::vector<grpc::Slice>& slices,
-                                         int chunk_field, int data_field) {
+std::optional<ChunkParts> SplitLoneChunk(const std::vector<grpc::Slice>& slices, int chunk_field,
+                                         int data_field) {
   SliceCursor cursor(slices);
   if (cursor.ReadVarint32() != BytesTag(chunk_field)) return std::nullopt;
   const std::optional<uint32_t> chunk_size = cursor.ReadVarint32();
@@ -237,7 +237,7 @@ grpc::Slice LendSlice(absl::string_view memory, absl::AnyInvocable<void() &&> re
       new Returned(std::move(returned)));
 }
 
-#define PW_INSTANTIATE(Frame)                                                    \
+#define PW_INSTANTIATE(Frame)                                                       \
   template absl::StatusOr<SplitFrame<Frame>> Split<Frame>(const grpc::ByteBuffer&); \
   template grpc::ByteBuffer MakeFrame<Frame>(const Frame&, const grpc::Slice&);
 PW_INSTANTIATE(v1::ClientFrame)

@@ -76,7 +76,8 @@ void ExpectSplitsAsProtobufParses(const grpc::ByteBuffer& bytes) {
   }
   EXPECT_TRUE(split->header.chunk().data().empty());
   EXPECT_TRUE(MessageDifferencer::Equals(Whole(*split), parsed))
-      << Whole(*split).ShortDebugString() << "\nis not\n" << parsed.ShortDebugString();
+      << Whole(*split).ShortDebugString() << "\nis not\n"
+      << parsed.ShortDebugString();
 }
 
 TEST(FrameCodecTest, WritesTheBytesThatProtobufWrites) {
@@ -159,8 +160,10 @@ const Encoding kForeignEncodings[] = {
     {"the position in ten bytes", Field(3, "\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01")},
     {"a length longer than it needs to be", std::string("\x1A\x85\x00\x7A\x03xyz", 8)},
     {"unknown fields of each kind in the chunk",
-     Field(3, std::string("\x10\x07\x19") + "12345678" + "\x25" "1234" + Field(5, "unknown") +
-                  Field(15, "abc"))},
+     Field(3, std::string("\x10\x07\x19") + "12345678" +
+                  "\x25"
+                  "1234" +
+                  Field(5, "unknown") + Field(15, "abc"))},
     {"an unknown group in the chunk", Field(3, "\x0B\x08\x01\x0C" + Field(15, "abc"))},
     {"an unknown field before the chunk", "\x50\x01" + Field(3, Field(15, "abc"))},
     {"a chunk in two parts, which merge", Field(3, "\x08\x05") + Field(3, Field(15, "abc"))},
@@ -181,7 +184,9 @@ const Encoding kMalformedEncodings[] = {
     {"field number 0", Field(3, std::string("\x00\x01", 2))},
     {"a group that ends without beginning", Field(3, "\x0C")},
     {"a wire type that does not exist", Field(3, "\x0E")},
-    {"a fixed field cut short", Field(3, "\x19" "1234")},
+    {"a fixed field cut short", Field(3,
+                                      "\x19"
+                                      "1234")},
 };
 
 TEST(FrameCodecTest, ReadsEveryLegalEncodingAsProtobufDoes) {
