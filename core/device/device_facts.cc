@@ -56,7 +56,7 @@ std::string Describe(const Driver& driver, const char* call, int result) {
 }
 
 // Fills in `facts`; what went wrong, or empty.
-std::string Ask(const Driver& driver, int ordinal, DeviceFacts& facts) {
+std::string Ask(const Driver& driver, int ordinal, CudaDeviceFacts& facts) {
   facts.ordinal = ordinal;
   int device = 0;
   if (const int result = driver.device_get(&device, ordinal)) {
@@ -89,7 +89,7 @@ CudaProbe WithoutDevices(std::string why_not) { return {{}, std::move(why_not)};
 
 }  // namespace
 
-std::string DeviceFacts::ToString() const {
+std::string CudaDeviceFacts::ToString() const {
   return absl::StrCat(name, ", SM ", sm_major, ".", sm_minor, ", ", multiprocessor_count,
                       " multiprocessors, ", memory_bytes, " bytes");
 }
@@ -116,7 +116,7 @@ CudaProbe ProbeCuda(const char* driver_library) {
 
   CudaProbe probe;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    DeviceFacts facts;
+    CudaDeviceFacts facts;
     if (const std::string reason = Ask(driver, ordinal, facts); !reason.empty()) {
       return WithoutDevices(absl::StrCat("device ", ordinal, ": ", reason));
     }

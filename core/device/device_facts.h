@@ -12,7 +12,7 @@
 
 namespace planewise {
 
-struct DeviceFacts {
+struct CudaDeviceFacts {
   int ordinal = 0;  // as the driver counts, CUDA_VISIBLE_DEVICES applied
   std::string name;
   int sm_major = 0;
@@ -20,7 +20,7 @@ struct DeviceFacts {
   int multiprocessor_count = 0;
   int64_t memory_bytes = 0;
 
-  bool operator==(const DeviceFacts&) const = default;
+  bool operator==(const CudaDeviceFacts&) const = default;
 
   // "NVIDIA H200, SM 9.0, 132 multiprocessors, 150754820096 bytes"
   std::string ToString() const;
@@ -28,7 +28,7 @@ struct DeviceFacts {
 
 // Devices, or the reason there are none; never both empty.
 struct CudaProbe {
-  std::vector<DeviceFacts> devices;
+  std::vector<CudaDeviceFacts> devices;
   std::string why_not;
 };
 

@@ -27,7 +27,7 @@ TEST(DeviceFactsTest, SaysWhichEntryPointADriverLacks) {
 TEST(DeviceFactsTest, HasDevicesOrAReasonOnThisMachine) {
   const CudaProbe probe = ProbeCuda();
   EXPECT_EQ(probe.devices.empty(), !probe.why_not.empty());
-  for (const DeviceFacts& facts : probe.devices) {
+  for (const CudaDeviceFacts& facts : probe.devices) {
     EXPECT_THAT(facts.name, Not(IsEmpty()));
     EXPECT_GT(facts.sm_major, 0);
     EXPECT_GT(facts.multiprocessor_count, 0);
@@ -36,7 +36,7 @@ TEST(DeviceFactsTest, HasDevicesOrAReasonOnThisMachine) {
 }
 
 TEST(DeviceFactsTest, Prints) {
-  const DeviceFacts facts = {0, "NVIDIA H200", 9, 0, 132, 150754820096};
+  const CudaDeviceFacts facts = {0, "NVIDIA H200", 9, 0, 132, 150754820096};
   EXPECT_EQ(facts.ToString(), "NVIDIA H200, SM 9.0, 132 multiprocessors, 150754820096 bytes");
 }
 
