@@ -128,9 +128,10 @@ struct ModelPlan {
   PlanTotals totals;
 };
 
-// INVALID_ARGUMENT: as CheckRecipe and CheckWeightShape (all weights that break
-// a rule are listed as violations), sessions or tokens below 0, sizes that
-// overflow.
+// INVALID_ARGUMENT: as CheckRecipe and CheckWeightShape (up to 20 weights that
+// break a rule are listed as violations); DTYPE_UNSUPPORTED for a nominal or
+// activation type that is not F32, F16 or BF16; INVALID_REQUEST for sessions,
+// tokens or bytes below 0; LIMIT_EXCEEDED for sizes that overflow.
 absl::StatusOr<ModelPlan> PlanModel(const TensorInventory& inventory, const PlanOptions& options);
 
 // Transient bytes that load holds for one tensor; what LoadPeak is the highest of.

@@ -11,6 +11,8 @@
 // Not here: the value (core/tensor/plane_set.h); changing it for a weight that
 // exists (mode_switch.h).
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,6 +37,14 @@ struct PlaneQuestion {
 // matrix itself, serves every GEMM, whatever the policy. INVALID_ARGUMENT as
 // PlaneLayoutFor.
 absl::StatusOr<PlaneDecision> DecidePlanes(const PlaneQuestion& question);
+
+// Does a backward under this recipe read the column plane of the weight?
+bool BackwardReadsColumn(const Recipe& recipe);
+
+// The value for planes that are what they are for another reason than the rule
+// above, for example because a switch kept them. `why` is recorded.
+absl::StatusOr<PlaneDecision> RecordPlanes(const PlaneQuestion& question, bool column,
+                                           std::string why);
 
 // The planes that a decision keeps, row before column. INVALID_ARGUMENT as
 // PlaneLayoutFor.

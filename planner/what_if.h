@@ -24,6 +24,8 @@ struct WhatIfCell {
   int64_t saved_operand_bytes = 0;
   int64_t load_peak_bytes = 0;
   int64_t required_bytes = 0;
+  // Can this very recipe run its backward on the planes that are kept?
+  bool backward_runs = false;
   std::vector<std::string> forbids;  // as PlaneDecision
 };
 
@@ -41,8 +43,10 @@ struct FitReport {
   bool fits = false;
   int64_t required_bytes = 0;
   int64_t limit_bytes = 0;
-  int64_t short_bytes = 0;             // 0 if it fits
-  std::vector<FittingChoice> choices;  // the one with the most bytes first
+  int64_t short_bytes = 0;  // 0 if it fits
+  // Nearest first: other recipes, overrides and policies, whose backward runs
+  // if one is wanted; then fewer sessions, fewer tokens.
+  std::vector<FittingChoice> choices;
 };
 
 // Does the plan fit into `limit_bytes`? If not, what would. INVALID_ARGUMENT as
