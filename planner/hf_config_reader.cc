@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "planner/strict_json.h"
+#include "core/base/strict_json.h"
 
 namespace planewise {
 namespace {

@@ -1,7 +1,8 @@
-#ifndef PLANEWISE_PLANNER_STRICT_JSON_H_
-#define PLANEWISE_PLANNER_STRICT_JSON_H_
+#ifndef PLANEWISE_CORE_BASE_STRICT_JSON_H_
+#define PLANEWISE_CORE_BASE_STRICT_JSON_H_
 // Parses a small JSON text that may be hostile: nesting is capped and a key
 // that appears twice is refused, because readers differ in which one counts.
+// A NUL or a byte-order mark is refused too.
 //
 // Not here: what the keys mean.
 
@@ -18,4 +19,4 @@ absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, int depth
 
 }  // namespace planewise
 
-#endif  // PLANEWISE_PLANNER_STRICT_JSON_H_
+#endif  // PLANEWISE_CORE_BASE_STRICT_JSON_H_

@@ -1,9 +1,11 @@
-#include "planner/strict_json.h"
+#include "core/base/strict_json.h"
 
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 
@@ -11,6 +13,9 @@ namespace planewise {
 namespace {
 
 using Json = nlohmann::json;
+
+// Of a key that an error shows.
+constexpr size_t kShownKeyBytesMax = 200;
 
 // Checks structure and keeps nothing but the keys of the open objects. A false
 // return ends the parse.
@@ -35,7 +40,8 @@ class StructureCheck : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     if (open_.back().insert(name).second) return true;
-    problem_ = absl::StrCat("key \"", name, "\" appears twice");
+    problem_ = absl::StrCat("key \"", absl::CHexEscape(name.substr(0, kShownKeyBytesMax)),
+                            "\" appears twice");
     return false;
   }
 
@@ -66,6 +72,15 @@ class StructureCheck : public nlohmann::json_sax<Json> {
 
 absl::StatusOr<Json> ParseStrictJson(absl::string_view text, int depth_max,
                                      absl::string_view what) {
+  // nlohmann's lexer takes a NUL for the end and skips a byte-order mark.
+  const size_t nul = text.find('\0');
+  if (nul != absl::string_view::npos) {
+    return Error(Reason::kInvalidCheckpoint, absl::StrCat(what, ": NUL at byte ", nul));
+  }
+  if (absl::StartsWith(text, "\xef\xbb\xbf")) {
+    return Error(Reason::kInvalidCheckpoint,
+                 absl::StrCat(what, ": begins with a byte-order mark; save it without one"));
+  }
   StructureCheck check(depth_max);
   if (!Json::sax_parse(text.begin(), text.end(), &check)) {
     return Error(Reason::kInvalidCheckpoint, absl::StrCat(what, ": ", check.problem()));
