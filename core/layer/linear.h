@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/gemm/gemm_path.h"
 #include "core/layer/model_version.h"
 #include "core/quant/quantizer.h"
 #include "core/tensor/host_buffer.h"
@@ -24,13 +25,6 @@
 namespace planewise {
 
 class CpuGemm;  // core/gemm/cpu_gemm.h
-
-// How a GEMM was computed. kNative: the device multiplies the stored codes;
-// kExpanded: codes expanded to BF16 exactly; kExpandedFp32: to FP32, where
-// BF16 cannot hold the range; kHighPrecision: operands were not quantized.
-enum class GemmPath : uint8_t { kNative, kExpanded, kExpandedFp32, kHighPrecision };
-
-absl::string_view Name(GemmPath path);
 
 // What a session wants of one forward.
 struct LinearMode {
