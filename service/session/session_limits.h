@@ -32,6 +32,10 @@ struct SessionLimits {
   // How far the ids of operations may run ahead of execution; also how many
   // results without bytes may wait for an acknowledgement.
   int operations_ahead_max = 4096;
+  // Pieces in which input bytes may lie before they are whole. Transports cut
+  // chunks into slices of some KiB, so the window comes in fewer; it bounds what
+  // bytes sent one by one out of order would cost.
+  int input_pieces_max = 1 << 14;
   int open_steps_max = 64;
   int handles_max = 1 << 16;
   int handles_per_release_max = 4096;
