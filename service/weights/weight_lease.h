@@ -10,6 +10,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "core/base/strong_int.h"
 #include "core/layer/model_version.h"
 
@@ -33,8 +34,15 @@ struct LeaseRequest {
   absl::AnyInvocable<void() &&> on_revoked;
 };
 
-// One held lease, shared by the lease and the version store.
-struct LeaseRecord;
+// What the version store knows of a lease; shared by both.
+struct LeaseRecord {
+  std::shared_ptr<const ModelVersion> version;  // nullptr once revoked
+  LeaseUse use = LeaseUse::kStep;
+  std::string holder;
+  absl::Time since;
+  absl::AnyInvocable<void() &&> on_revoked;
+  absl::AnyInvocable<void() &&> unlist;  // takes it off the store's list
+};
 
 // Movable. Ends when it is destroyed or assigned over; all on the executor.
 class WeightLease {
@@ -46,10 +54,12 @@ class WeightLease {
   ~WeightLease() { End(); }
 
   // False if it is empty or was revoked.
-  bool valid() const;
+  bool valid() const { return version() != nullptr; }
   // The pinned version; nullptr if not valid. A copy of the pointer keeps the
   // bytes for as long as it lives, also past a revocation.
-  std::shared_ptr<const ModelVersion> version() const;
+  std::shared_ptr<const ModelVersion> version() const {
+    return record_ == nullptr ? nullptr : record_->version;
+  }
 
  private:
   void End();
