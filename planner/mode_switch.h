@@ -4,8 +4,8 @@
 // layouts, target, device and memory: one verdict per weight, with all reasons,
 // what would make it legal, and what it costs.
 //
-// Not here: carrying a switch out (service/weights/); the guard of a forward
-// (core/layer/linear.h).
+// Not here: the state that is judged (switch_snapshot.h); carrying a switch out
+// (service/weights/); the guard of a forward (core/layer/linear.h).
 
 #include <cstdint>
 #include <string>
@@ -13,14 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "core/base/reason.h"
-#include "core/base/strong_int.h"
-#include "core/layer/model_version.h"
-#include "core/numeric/dtype.h"
 #include "core/recipe/recipe.h"
-#include "core/tensor/plane_layout.h"
 #include "core/tensor/plane_set.h"
+#include "planner/switch_snapshot.h"
 
 namespace planewise {
 
@@ -33,48 +29,6 @@ enum class SwitchVerdict : uint8_t {
 };
 
 absl::string_view Name(SwitchVerdict verdict);  // ALLOWED, ALLOWED_BY_DERIVATION, ...
-
-// A weight as it is stored now.
-struct SwitchWeight {
-  std::string name;
-  MatrixShape shape;
-  DType nominal = DType::kBF16;
-  Format format = Format::kNone;
-  BlockGeometry geometry = BlockGeometry::k1D;
-  // Stored and fresh.
-  bool row = false;
-  bool column = false;
-  bool high_precision = false;
-  // The high-precision plane was itself dequantized: quantizing it again would
-  // round twice.
-  bool dequantized = false;
-  // Saved operands not consumed yet whose backward reads the column plane.
-  int64_t column_operands = 0;
-};
-
-// How the provenance of a weight begins whose high-precision plane was made by
-// dequantizing.
-inline constexpr absl::string_view kDequantizedProvenance = "dequantized from ";
-
-// What `layer` stores now; column_operands is the caller's to count.
-SwitchWeight SwitchWeightOf(const HostedLayer& layer);
-
-struct DeviceFacts {
-  std::string name;             // for example "cpu"
-  std::vector<Format> formats;  // that it can compute with
-};
-
-struct SwitchSnapshot {
-  std::string model;
-  WeightVersion version;
-  Recipe recipe;
-  PlanePolicy policy = PlanePolicy::kAuto;
-  bool backward_enabled = true;
-  std::string source_path;  // the checkpoint that weights came from; may be empty
-  std::vector<SwitchWeight> weights;
-  int64_t available_bytes = 0;
-  DeviceFacts device;
-};
 
 struct SwitchTarget {
   Recipe recipe;
@@ -102,10 +56,11 @@ struct SwitchReason {
 struct WeightVerdict {
   std::string weight;
   SwitchVerdict verdict = SwitchVerdict::kAllowed;
-  std::vector<SwitchReason> reasons;  // empty if ALLOWED
-  // The planes after the switch.
+  std::vector<SwitchReason> reasons;  // why it may not run; empty if it may
+  // The planes after the switch, were it carried out; meaningless if the target
+  // recipe is not legal.
   PlaneDecision decision;
-  // Made exactly from stored planes, once, when the switch is carried out.
+  // Made from stored planes, once, when the switch is carried out.
   int64_t derived_bytes = 0;
   double derivation_seconds = 0;
   // Stored after the switch less stored now.
@@ -124,8 +79,8 @@ struct SwitchValidation {
   // verdict REJECTED.
   std::vector<SwitchReason> model_reasons;
   int64_t persistent_delta_bytes = 0;
-  // Above what is stored now, while the switch runs: the new planes; old ones
-  // go when their version's last lease ends.
+  // Above what is stored now, while the switch runs: the derived planes. Those
+  // they replace go when their version's last lease ends.
   int64_t transient_bytes = 0;
   int64_t upload_bytes = 0;
   double derivation_seconds = 0;
@@ -135,11 +90,13 @@ struct SwitchValidation {
   bool runs() const { return verdict <= SwitchVerdict::kAllowedByDerivation; }
 };
 
+// Never fails: what cannot be is a verdict.
 SwitchValidation ValidateModeSwitch(const SwitchSnapshot& snapshot, const SwitchTarget& target);
 
-// OK if the switch may run; else the error that SwitchMode returns: code and
-// reason of the worst weight's first reason, weights and remedies as
-// violations, bytes in the metadata.
+// OK if the switch may run; else the error that SwitchMode returns, with the
+// code of its worst reason. Up to 20 weights are listed as violations; the
+// metadata has "needsMasterCount", "rejectedCount", "uploadBytes" and, for a
+// shortfall, "bytesShort".
 absl::Status SwitchStatus(const SwitchSnapshot& snapshot, const SwitchTarget& target,
                           const SwitchValidation& validation);
 
