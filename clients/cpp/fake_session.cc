@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/operation_tensors.h"
 #include "clients/cpp/tensor_spec.h"
 #include "core/base/error.h"
 #include "proto/status/status_codec.h"
@@ -16,17 +17,6 @@ constexpr absl::string_view kToken = "token of the fake session";
 
 absl::Status BreaksProtocol(absl::string_view what) {
   return Error(Reason::kProtocolViolation, std::string(what));
-}
-
-// The tensors that come with an operation, in order.
-std::vector<v1::TensorSpec> InputsOf(const v1::Operation& operation) {
-  if (operation.has_forward()) return {operation.forward().input()};
-  std::vector<v1::TensorSpec> inputs;
-  if (operation.has_backward()) {
-    if (operation.backward().has_input()) inputs.push_back(operation.backward().input().input());
-    inputs.push_back(operation.backward().output_gradient());
-  }
-  return inputs;
 }
 
 v1::TensorSpec F32(std::initializer_list<int64_t> shape) {
@@ -72,12 +62,7 @@ std::string FakeSession::ResultBytes(const v1::Operation& operation, absl::strin
   v1::OperationResult result;
   FillResult(operation, result);
   int64_t size = 0;
-  if (result.has_forward()) size = *SizeBytes(result.forward().output());
-  for (const v1::TensorSpec* tensor :
-       {&result.backward().input_gradient(), &result.backward().weight_gradient(),
-        &result.backward().bias_gradient()}) {
-    if (tensor->data_type() != v1::DATA_TYPE_UNSPECIFIED) size += *SizeBytes(*tensor);
-  }
+  for (const v1::TensorSpec& tensor : ResultTensors(result)) size += *SizeBytes(tensor);
   std::string bytes;
   for (int64_t i = 0; i < size; ++i) {
     const char input = inputs.empty() ? 0 : inputs[i % inputs.size()];
@@ -176,7 +161,7 @@ absl::Status FakeSession::OnAcknowledge(const v1::Acknowledge& acknowledge) {
 
 std::optional<uint64_t> FakeSession::InputEnd(const v1::Operation& operation) const {
   uint64_t end = operation.input_position();
-  for (const v1::TensorSpec& input : InputsOf(operation)) {
+  for (const v1::TensorSpec& input : InputTensors(operation)) {
     const absl::StatusOr<int64_t> size = SizeBytes(input);
     if (!size.ok()) return std::nullopt;
     end += *size;

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cpp/tensor_spec.h"
+#include "clients/cpp/operation_tensors.h"
 #include "core/base/error.h"
+#include "core/base/status_macros.h"
 #include "proto/status/status_codec.h"
 
 namespace planewise {
@@ -14,6 +15,10 @@ namespace {
 
 // How often the silence time-out may double: 64 times it is as good as for ever.
 constexpr int kSilenceDoublingsMax = 6;
+
+// How many operations may be sent ahead of the last result: the daemon has a limit too, and
+// more of them in flight gain nothing.
+constexpr uint64_t kOperationsAheadMax = 1024;
 
 // The daemon wants a sign of life three times in its time-out.
 constexpr int kHeartbeatsPerTimeout = 3;
@@ -23,42 +28,6 @@ uint64_t TotalSize(const Spans& spans) {
   uint64_t total = 0;
   for (const auto& span : spans) total += span.size();
   return total;
-}
-
-// The tensors of a result, in the order of their bytes.
-std::vector<v1::TensorSpec> TensorsOf(const v1::OperationResult& result) {
-  if (result.has_forward()) return {result.forward().output()};
-  std::vector<v1::TensorSpec> tensors;
-  if (result.has_backward()) {
-    const v1::BackwardResult& backward = result.backward();
-    if (backward.has_input_gradient()) tensors.push_back(backward.input_gradient());
-    if (backward.has_weight_gradient()) tensors.push_back(backward.weight_gradient());
-    if (backward.has_bias_gradient()) tensors.push_back(backward.bias_gradient());
-  }
-  return tensors;
-}
-
-// Does each tensor of `result` fill its output exactly?
-absl::Status CheckOutputs(const v1::OperationResult& result,
-                          absl::Span<const absl::Span<char>> outputs) {
-  const std::vector<v1::TensorSpec> tensors = TensorsOf(result);
-  if (tensors.size() != outputs.size()) {
-    return Error(Reason::kShapeMismatch,
-                 absl::StrCat("operation ", result.id(), ": ", outputs.size(),
-                              " output buffers given, required ", tensors.size(),
-                              ": one for each tensor of the result"));
-  }
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const absl::StatusOr<int64_t> size = SizeBytes(tensors[i]);
-    if (!size.ok()) return Annotate(size.status(), absl::StrCat("operation ", result.id()));
-    if (static_cast<uint64_t>(*size) != outputs[i].size()) {
-      return Error(
-          Reason::kShapeMismatch,
-          absl::StrCat("operation ", result.id(), ": output buffer ", i, " has ", outputs[i].size(),
-                       " bytes, required ", *size, " for ", ToString(tensors[i])));
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SessionClosed() {
@@ -96,6 +65,7 @@ absl::StatusOr<OperationId> SessionClient::Submit(absl::Time now, v1::Operation 
                                                   std::vector<absl::Span<char>> outputs) {
   if (closing_) return SessionClosed();
   if (ended()) return end_status_;
+  PW_RETURN_IF_ERROR(CheckInputs(operation, inputs));
   if (pending_.empty()) last_progress_ = now;  // The daemon owed nothing until now.
   Pending pending;
   pending.operation = std::move(operation);
@@ -413,7 +383,7 @@ std::optional<SessionClient::OutgoingFrame> SessionClient::OperationFrame(absl::
 // The operation at send_id_, after those of which the daemon needs no more: it
 // may refuse an operation before its inputs have come.
 const SessionClient::Pending* SessionClient::NextToSend() {
-  while (send_id_ < next_id_) {
+  while (send_id_ < std::min(next_id_, FrontId() + kOperationsAheadMax)) {
     const Pending* pending = Find(send_id_);
     if (pending != nullptr && !pending->result) return pending;
     header_sent_ = false;

@@ -91,7 +91,8 @@ class SessionClient {
   // Both are the caller's until the completion, and inputs must not change: they
   // are sent again after a broken stream. An output's size must be its tensor's;
   // else the operation, although executed, fails here with SHAPE_MISMATCH.
-  // Fails with the reason the session ended for.
+  // INVALID_ARGUMENT for inputs of the wrong sizes; the reason the session
+  // ended for, if it has.
   absl::StatusOr<OperationId> Submit(absl::Time now, v1::Operation operation,
                                      std::vector<absl::string_view> inputs,
                                      std::vector<absl::Span<char>> outputs);

@@ -357,6 +357,38 @@ TEST(SessionClientTest, AnOutputOfTheWrongSizeFailsItsOperationAlone) {
   EXPECT_EQ(right.Received(), right.Expected());
 }
 
+TEST(SessionClientTest, RefusesInputsOfTheWrongSizes) {
+  Wire wire;
+  const std::string bytes(23, 'x');
+  EXPECT_THAT(
+      wire.client.Submit(wire.now, Forward(3, 4), {bytes}, {}),
+      HasReason(Reason::kShapeMismatch, HasSubstr("23 bytes, required 24 for BF16 [3, 4]")));
+  EXPECT_THAT(wire.client.Submit(wire.now, Forward(3, 4), {}, {}),
+              HasReason(Reason::kShapeMismatch, HasSubstr("0 input buffers given, required 1")));
+  v1::Operation untyped = Forward(3, 4);
+  untyped.mutable_forward()->mutable_input()->clear_data_type();
+  EXPECT_THAT(wire.client.Submit(wire.now, untyped, {bytes}, {}),
+              HasReason(Reason::kDtypeUnsupported));
+  EXPECT_THAT(wire.client.Submit(wire.now, Forward(-3, 4), {bytes}, {}),
+              HasReason(Reason::kInvalidRequest, HasSubstr("dimension -3")));
+}
+
+TEST(SessionClientTest, SendsABoundedNumberOfOperationsAhead) {
+  Wire wire;
+  std::vector<Call> calls;
+  for (int i = 0; i < 3000; ++i)
+    calls.emplace_back(EndStep(), std::vector<size_t>{}, std::vector<size_t>{});
+  for (Call& call : calls) wire.Submit(call);
+  // Lose every result until nothing more is sent.
+  wire.fate = [&](int64_t frame) { return frame > 1 ? Fate::kDrop : Fate::kDeliver; };
+  while (wire.Step()) {
+  }
+  EXPECT_EQ(wire.sent.back(), "operation 1024");
+  wire.fate = [](int64_t) { return Fate::kDeliver; };
+  wire.Run();
+  EXPECT_THAT(wire.completed, SizeIs(3000));
+}
+
 TEST(SessionClientTest, AnIdleSessionSendsHeartbeatsThreeTimesInItsTimeout) {
   Wire wire;
   Call call(EndStep(), {}, {});
