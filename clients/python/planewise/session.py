@@ -1,0 +1,237 @@
+"""A session: forward and backward on memory of the caller, and steps.
+
+Not here: torch (remote_linear.py). Tensors are (pointer, bytes, DataType, shape).
+"""
+
+import contextlib
+import ctypes
+import itertools
+import threading
+from dataclasses import dataclass
+
+from planewise._library import (
+    BackwardRequest,
+    BackwardResult,
+    Buffer,
+    ForwardRequest,
+    ForwardResult,
+    SessionOptions,
+    Tensor,
+    library,
+)
+from planewise.errors import PlanewiseError, check
+
+_OVERRIDES = {None: 0, "none": 1, "high_precision": 2, "dequantized": 3}
+_OVERRIDE_NAMES = {number: name for name, number in _OVERRIDES.items() if name}
+_NON_FINITE = {None: 0, "format": 1, "reject": 2}
+
+
+@dataclass
+class Memory:
+    """A dense row-major tensor somewhere in this process."""
+
+    pointer: int
+    size_bytes: int
+    data_type: int
+    shape: tuple
+
+    def as_tensor(self):
+        shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
+        return Tensor(self.pointer, self.size_bytes, int(self.data_type), shape, len(self.shape))
+
+    def as_buffer(self):
+        return Buffer(self.pointer, self.size_bytes)
+
+
+@dataclass
+class Forward:
+    """What a forward did besides its output."""
+
+    handle: "Handle"  # None: nothing was saved
+    version: int
+    saved_bytes: int
+    gemm_path: str
+    save_original_input: bool
+    save_original_input_why: str
+
+
+@dataclass
+class Backward:
+    version: int
+    backward_override: str
+    dgrad_path: str
+    wgrad_path: str
+
+
+class Handle:
+    """A saved operand of the daemon. Released when it is dropped without a backward.
+
+    That is what keeps the daemon's memory flat when a graph dies before its backward: after an
+    exception, or a forward whose loss is thrown away.
+    """
+
+    def __init__(self, session, number):
+        self._session = session
+        self.number = number
+
+    def consumed(self):
+        """A backward succeeded: the daemon has dropped the operand."""
+        self._session = None
+
+    def __del__(self):
+        if self._session is not None:
+            self._session._release(self.number)
+
+
+class Session:
+    """One client's context with the daemon. Thread-safe; a context manager.
+
+    A step is the unit of consistency: its first forward pins the newest version of the model, and
+    every later call of the step uses it.
+
+        with session.step():
+            loss = model(x).sum()
+            loss.backward()
+    """
+
+    def __init__(self, client_pointer, deterministic=True):
+        options = SessionOptions(
+            struct_size=ctypes.sizeof(SessionOptions),
+            allow_nondeterministic=0 if deterministic else 1,
+        )
+        pointer = ctypes.c_void_p()
+        self._pointer = None
+        check(
+            library.planewise_session_open(
+                client_pointer, ctypes.byref(options), ctypes.byref(pointer)
+            )
+        )
+        self._pointer = pointer
+        self._steps = itertools.count(1)
+        self._step = next(self._steps)
+        self._closing = threading.Lock()
+
+    @property
+    def current_step(self):
+        return self._step
+
+    @property
+    def closed(self):
+        return self._pointer is None
+
+    def close(self):
+        """Ends the session; the daemon releases what it saved. Idempotent."""
+        with self._closing:
+            pointer, self._pointer = self._pointer, None
+        if pointer is not None:
+            library.planewise_session_free(pointer)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def end_step(self):
+        """Ends the current step and begins the next: later forwards see the newest version."""
+        step, self._step = self._step, next(self._steps)
+        check(library.planewise_end_step(self._open(), step))
+
+    @contextlib.contextmanager
+    def step(self):
+        """A step around forward and backward; ended also after an exception."""
+        try:
+            yield self._step
+        finally:
+            self.end_step()
+
+    def forward(
+        self,
+        model,
+        layer,
+        x,
+        y,
+        save_for_backward=False,
+        weight_gradient=False,
+        backward_override=None,
+        save_original_input=False,
+        non_finite_policy=None,
+    ):
+        """Y = X * W^T + bias. x: Memory [..., in]; y: Memory [..., out] of the same type."""
+        request = ForwardRequest(
+            struct_size=ctypes.sizeof(ForwardRequest),
+            model=model.encode(),
+            layer=layer.encode(),
+            step=self._step,
+            input=x.as_tensor(),
+            output=y.as_buffer(),
+            save_for_backward=int(save_for_backward),
+            weight_gradient=int(weight_gradient),
+            backward_override=_OVERRIDES[backward_override],
+            save_original_input=int(save_original_input),
+            non_finite_policy=_NON_FINITE[non_finite_policy],
+        )
+        result = ForwardResult(struct_size=ctypes.sizeof(ForwardResult))
+        check(
+            library.planewise_forward(self._open(), ctypes.byref(request), ctypes.byref(result))
+        )
+        return Forward(
+            handle=Handle(self, result.handle) if result.handle else None,
+            version=result.version,
+            saved_bytes=result.saved_bytes,
+            gemm_path=result.gemm_path.decode(),
+            save_original_input=bool(result.save_original_input),
+            save_original_input_why=result.save_original_input_why.decode(),
+        )
+
+    def backward(self, handle, dy, dx=None, dw=None, db=None, non_finite_policy=None):
+        """dX = dY * W, dW = dY^T * X, dbias = column sums of dY; those that are given.
+
+        dy: Memory [..., out]; dx: [..., in] of dy's type; dw: [out, in] F32; db: [out] F32. The
+        handle is consumed if it succeeds.
+        """
+        absent = Buffer(None, 0)
+        request = BackwardRequest(
+            struct_size=ctypes.sizeof(BackwardRequest),
+            handle=handle.number,
+            output_gradient=dy.as_tensor(),
+            want_input_gradient=int(dx is not None),
+            want_weight_gradient=int(dw is not None),
+            want_bias_gradient=int(db is not None),
+            input_gradient=dx.as_buffer() if dx else absent,
+            weight_gradient=dw.as_buffer() if dw else absent,
+            bias_gradient=db.as_buffer() if db else absent,
+            non_finite_policy=_NON_FINITE[non_finite_policy],
+        )
+        result = BackwardResult(struct_size=ctypes.sizeof(BackwardResult))
+        check(
+            library.planewise_backward(self._open(), ctypes.byref(request), ctypes.byref(result))
+        )
+        handle.consumed()
+        return Backward(
+            version=result.version,
+            backward_override=_OVERRIDE_NAMES.get(result.backward_override, "none"),
+            dgrad_path=result.dgrad_path.decode(),
+            wgrad_path=result.wgrad_path.decode(),
+        )
+
+    def _release(self, number):
+        """Gives a saved operand up without waiting; what a finalizer may do."""
+        if self._pointer is None:
+            return
+        operation = ctypes.c_void_p()
+        handles = (ctypes.c_uint64 * 1)(number)
+        try:
+            check(
+                library.planewise_release_start(
+                    self._pointer, handles, 1, ctypes.byref(operation)
+                )
+            )
+        except PlanewiseError:
+            return  # The session is gone, and the operand with it.
+        library.planewise_operation_free(operation)
+
+    def _open(self):
+        if self._pointer is None:
+            raise ValueError("the session is closed")
+        return self._pointer
