@@ -12,8 +12,10 @@ load("//bazel:cc.bzl", "pw_cc_library")
 _ARCHITECTURES = ["90a", "100a"]
 
 # No --use_fast_math: it flushes subnormals, which are ordinary values here
-# (a scale of 2^-127 is one).
+# (a scale of 2^-127 is one). Relaxed constexpr lets device code use the number
+# formats of core/numeric as they are.
 _FLAGS = [
+    "--expt-relaxed-constexpr",
     "-std=c++20",
     "-O3",
     "-ccbin=/usr/bin/g++",

@@ -3,6 +3,21 @@
 From `pkg-config --libs`, each flag once, in an order that also links statically.
 """
 
+_OF_THE_C_LIBRARY = ["-lpthread", "-lrt", "-ldl"]
+
+def _archives(flags):
+    return [
+        "-l:lib{}.a".format(f[2:]) if f.startswith("-l") and f not in _OF_THE_C_LIBRARY else f
+        for f in flags
+    ]
+
+def libraries(flags):
+    """Link flags; under --config=portable the same libraries as archives."""
+    return select({
+        "@planewise//bazel:portable": _archives(flags),
+        "//conditions:default": flags,
+    })
+
 # absl_status, absl_statusor, absl_cord, absl_str_format, absl_flat_hash_map, absl_time, absl_any_invocable
 ABSEIL = [
     "-labsl_statusor",

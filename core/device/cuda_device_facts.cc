@@ -1,4 +1,4 @@
-#include "core/device/device_facts.h"
+#include "core/device/cuda_device_facts.h"
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
-#ifndef PLANEWISE_CORE_DEVICE_DEVICE_FACTS_H_
-#define PLANEWISE_CORE_DEVICE_DEVICE_FACTS_H_
+#ifndef PLANEWISE_CORE_DEVICE_CUDA_DEVICE_FACTS_H_
+#define PLANEWISE_CORE_DEVICE_CUDA_DEVICE_FACTS_H_
 // What accelerators this machine has, or why it has none. Asks the driver
 // through libcuda.so.1, opened at run time: the same binary starts on a machine
 // without a driver, and no CUDA header is needed to build this.
@@ -38,4 +38,4 @@ CudaProbe ProbeCuda(const char* driver_library = "libcuda.so.1");
 
 }  // namespace planewise
 
-#endif  // PLANEWISE_CORE_DEVICE_DEVICE_FACTS_H_
+#endif  // PLANEWISE_CORE_DEVICE_CUDA_DEVICE_FACTS_H_

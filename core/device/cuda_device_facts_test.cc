@@ -1,4 +1,4 @@
-#include "core/device/device_facts.h"
+#include "core/device/cuda_device_facts.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,21 +10,21 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(DeviceFactsTest, SaysThatTheDriverIsMissing) {
+TEST(CudaDeviceFactsTest, SaysThatTheDriverIsMissing) {
   const CudaProbe probe = ProbeCuda("libplanewise_no_such_driver.so.1");
   EXPECT_THAT(probe.devices, IsEmpty());
   EXPECT_THAT(probe.why_not, HasSubstr("no NVIDIA driver"));
   EXPECT_THAT(probe.why_not, HasSubstr("libplanewise_no_such_driver.so.1"));
 }
 
-TEST(DeviceFactsTest, SaysWhichEntryPointADriverLacks) {
+TEST(CudaDeviceFactsTest, SaysWhichEntryPointADriverLacks) {
   // The C library loads, and is no driver.
   const CudaProbe probe = ProbeCuda("libc.so.6");
   EXPECT_THAT(probe.devices, IsEmpty());
   EXPECT_THAT(probe.why_not, HasSubstr("libc.so.6 has no cuInit"));
 }
 
-TEST(DeviceFactsTest, HasDevicesOrAReasonOnThisMachine) {
+TEST(CudaDeviceFactsTest, HasDevicesOrAReasonOnThisMachine) {
   const CudaProbe probe = ProbeCuda();
   EXPECT_EQ(probe.devices.empty(), !probe.why_not.empty());
   for (const CudaDeviceFacts& facts : probe.devices) {
@@ -35,7 +35,7 @@ TEST(DeviceFactsTest, HasDevicesOrAReasonOnThisMachine) {
   }
 }
 
-TEST(DeviceFactsTest, Prints) {
+TEST(CudaDeviceFactsTest, Prints) {
   const CudaDeviceFacts facts = {0, "NVIDIA H200", 9, 0, 132, 150754820096};
   EXPECT_EQ(facts.ToString(), "NVIDIA H200, SM 9.0, 132 multiprocessors, 150754820096 bytes");
 }
