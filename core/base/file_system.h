@@ -122,6 +122,11 @@ class FileSystem {
                                                          LockMode mode) = 0;
 };
 
+// All of a small file. INVALID_ARGUMENT / LIMIT_EXCEEDED if it is larger than
+// `limit_bytes`.
+absl::StatusOr<std::string> ReadWholeFile(FileSystem& file_system, absl::string_view path,
+                                          int64_t limit_bytes);
+
 // The bytes of a text, and a text's bytes to read into.
 inline absl::Span<const std::byte> BytesOf(absl::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};

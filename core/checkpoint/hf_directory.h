@@ -9,15 +9,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/file_system.h"
+#include "core/checkpoint/hf_index.h"
 #include "core/checkpoint/safetensors_reader.h"
 #include "core/numeric/dtype.h"
 
@@ -76,10 +77,15 @@ class HfDirectory {
 
  private:
   HfDirectory() = default;
+  absl::Status OpenFile(FileSystem& file_system, const std::string& name,
+                        const std::vector<std::string>& roots);
+  void TakeTensors(const std::string& file);
+  absl::Status TakeShards(const HfWeightMap& weight_map);
+  void NoteIgnoredFiles(const std::vector<std::string>& names);
 
   std::string path_;
   std::string config_json_;
-  absl::flat_hash_map<std::string, SafetensorsReader> files_;  // by file name
+  std::map<std::string, SafetensorsReader> files_;  // by file name
   std::vector<HfTensor> tensors_;
   std::vector<std::string> notes_;
 };
