@@ -5,12 +5,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
 #include "core/base/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/socket_directory.h"
 #include "tests/testing/status_matchers.h"
 
 namespace planewise {
@@ -18,13 +18,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-// A directory that does not exist yet; short, because socket paths must be.
-std::string FreshDirectory() {
-  std::string pattern = "/tmp/pwXXXXXX";
-  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-  return pattern + "/d";
-}
 
 TEST(ListenAddressTest, WhatIsReadIsWrittenTheSame) {
   for (const char* text :
@@ -47,31 +40,38 @@ TEST(ListenAddressTest, SocketPathsHaveTheSystemsLimit) {
               HasReason(Reason::kInvalidRequest, AllOf(HasSubstr("108"), HasSubstr("107"))));
 }
 
-TEST(SocketDirectoryTest, IsMadePrivate) {
-  const std::string directory = FreshDirectory();
-  PW_ASSERT_OK(PrepareSocketDirectory(directory + "/p.sock"));
+class SocketDirectoryTest : public testing::Test {
+ protected:
+  // Does not exist until the test makes it.
+  std::string directory() const { return parent_.path() + "/d"; }
+
+ private:
+  const SocketDirectory parent_;
+};
+
+TEST_F(SocketDirectoryTest, IsMadePrivate) {
+  PW_ASSERT_OK(PrepareSocketDirectory(directory() + "/p.sock"));
   struct stat info;
-  ASSERT_EQ(stat(directory.c_str(), &info), 0);
+  ASSERT_EQ(stat(directory().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700u);
-  PW_EXPECT_OK(PrepareSocketDirectory(directory + "/p.sock"));
+  PW_EXPECT_OK(PrepareSocketDirectory(directory() + "/p.sock"));
 }
 
-TEST(SocketDirectoryTest, ThatOthersCanEnterIsRefused) {
-  const std::string directory = FreshDirectory();
-  ASSERT_EQ(mkdir(directory.c_str(), 0700), 0);
-  ASSERT_EQ(chmod(directory.c_str(), 0711), 0);
-  EXPECT_THAT(PrepareSocketDirectory(directory + "/p.sock"),
+TEST_F(SocketDirectoryTest, ThatOthersCanEnterIsRefused) {
+  ASSERT_EQ(mkdir(directory().c_str(), 0700), 0);
+  ASSERT_EQ(chmod(directory().c_str(), 0711), 0);
+  EXPECT_THAT(PrepareSocketDirectory(directory() + "/p.sock"),
               HasReason(Reason::kPermissionDenied,
-                        AllOf(HasSubstr(directory), HasSubstr("0711"), HasSubstr("chmod 700"))));
+                        AllOf(HasSubstr(directory()), HasSubstr("0711"), HasSubstr("chmod 700"))));
 }
 
-TEST(SocketDirectoryTest, WithoutAParentIsNotMade) {
-  EXPECT_THAT(PrepareSocketDirectory(FreshDirectory() + "/e/p.sock"),
+TEST_F(SocketDirectoryTest, WithoutAParentIsNotMade) {
+  EXPECT_THAT(PrepareSocketDirectory(directory() + "/e/p.sock"),
               HasReason(Reason::kUnavailable, HasSubstr("/d/e")));
 }
 
-TEST(SocketDirectoryTest, AnotherDaemonKeepsItsSocket) {
-  const std::string path = FreshDirectory() + "/p.sock";
+TEST_F(SocketDirectoryTest, AnotherDaemonKeepsItsSocket) {
+  const std::string path = directory() + "/p.sock";
   PW_ASSERT_OK(PrepareSocketDirectory(path));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

@@ -216,6 +216,20 @@ absl::StatusOr<SwitchSpec> FromProto(const v1::SwitchModeRequest& request) {
   return spec;
 }
 
+absl::StatusOr<ReadWeightsSpec> FromProto(const v1::ReadWeightsRequest& request) {
+  ReadWeightsSpec spec;
+  spec.name = request.name();
+  spec.version = WeightVersion(request.version());
+  spec.weights.assign(request.weights().begin(), request.weights().end());
+  if (request.plane() != v1::PLANE_UNSPECIFIED) {
+    PW_ASSIGN_OR_RETURN(spec.plane, FromProto(request.plane(), "plane"));
+  }
+  if (request.dequantize_to() != v1::DATA_TYPE_UNSPECIFIED) {
+    PW_ASSIGN_OR_RETURN(spec.dequantize_to, FromProto(request.dequantize_to(), "dequantize_to"));
+  }
+  return spec;
+}
+
 v1::Model ToProto(const ModelDescription& model, ModelDetail detail) {
   v1::Model proto;
   proto.set_name(model.name);

@@ -14,6 +14,7 @@ namespace planewise {
 // INVALID_ARGUMENT as the conversions of the fields.
 absl::StatusOr<CreateModelSpec> FromProto(const v1::CreateModelRequest& request);
 absl::StatusOr<SwitchSpec> FromProto(const v1::SwitchModeRequest& request);
+absl::StatusOr<ReadWeightsSpec> FromProto(const v1::ReadWeightsRequest& request);
 
 // What of a model is told: lists leave out layers and local tensors.
 enum class ModelDetail { kSummary, kFull };
