@@ -1,9 +1,9 @@
 #ifndef PLANEWISE_SERVICE_COMPUTE_LINEAR_COMPUTE_H_
 #define PLANEWISE_SERVICE_COMPUTE_LINEAR_COMPUTE_H_
-// A backend's forward and backward of a linear layer, as an interface: the CPU
-// backend is core/layer/linear.h, tests put a small fake in its place.
+// A backend's forward and backward of a linear layer, as an interface.
 //
-// Not here: lanes, sessions, results (linear_executor.h).
+// Not here: the CPU backend (cpu_linear_compute.h), the double of tests
+// (fake_linear_compute.h); lanes, sessions, results (linear_executor.h).
 
 #include <memory>
 
@@ -37,9 +37,6 @@ class LinearCompute {
                                                          MutableMatrixView dw,
                                                          MutableMatrixView db) const = 0;
 };
-
-// The CPU backend. `context`'s objects outlive it.
-std::unique_ptr<LinearCompute> MakeCpuLinearCompute(const ComputeContext& context);
 
 }  // namespace planewise
 

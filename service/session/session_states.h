@@ -8,27 +8,27 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/strings/string_view.h"
-#include "absl/types/span.h"
-
 namespace planewise {
 
 enum class SessionState : uint8_t {
   kNone,      // no session yet
   kAttached,  // a stream is open
-  kDetached,  // none is; also sessions that are used by unary calls only
+  kDetached,  // none is
   kClosed,
 };
 
 enum class SessionEvent : uint8_t {
-  kOpen,            // `open` without session_id
-  kResume,          // `open` with session_id and resume_token
-  kResumeElsewhere, // the same while another stream is attached
-  kFrame,           // operation, chunk, acknowledge, heartbeat
-  kOpenAgain,       // `open` on a stream that is open
-  kStreamEnds,      // it breaks, or ends with an error
-  kClose,
+  kOpen,             // `open` without session_id
+  kOpenCall,         // the same as a unary call
+  kResume,           // `open` with session_id and resume_token
+  kResumeElsewhere,  // the same while another stream is attached
+  kFrame,            // operation, chunk, acknowledge, heartbeat
+  kCall,             // Execute, Heartbeat
+  kOpenAgain,        // `open` on a stream that is open
+  kStreamEnds,       // it breaks, or ends with an error
+  kClose,            // as a frame or call
   kTimeout,
+  kShutdown,
   kAnyCall,
 };
 
@@ -42,14 +42,20 @@ struct SessionTransition {
 // is two here.
 inline constexpr SessionTransition kSessionTransitions[] = {
     {SessionState::kNone, SessionEvent::kOpen, SessionState::kAttached},
+    {SessionState::kNone, SessionEvent::kOpenCall, SessionState::kDetached},
     {SessionState::kDetached, SessionEvent::kResume, SessionState::kAttached},
     {SessionState::kAttached, SessionEvent::kResumeElsewhere, SessionState::kAttached},
     {SessionState::kAttached, SessionEvent::kFrame, SessionState::kAttached},
+    {SessionState::kAttached, SessionEvent::kCall, SessionState::kAttached},
+    {SessionState::kDetached, SessionEvent::kCall, SessionState::kDetached},
     {SessionState::kAttached, SessionEvent::kOpenAgain, SessionState::kDetached},
     {SessionState::kAttached, SessionEvent::kStreamEnds, SessionState::kDetached},
     {SessionState::kAttached, SessionEvent::kClose, SessionState::kClosed},
+    {SessionState::kDetached, SessionEvent::kClose, SessionState::kClosed},
     {SessionState::kAttached, SessionEvent::kTimeout, SessionState::kClosed},
     {SessionState::kDetached, SessionEvent::kTimeout, SessionState::kClosed},
+    {SessionState::kAttached, SessionEvent::kShutdown, SessionState::kClosed},
+    {SessionState::kDetached, SessionEvent::kShutdown, SessionState::kClosed},
     {SessionState::kClosed, SessionEvent::kAnyCall, SessionState::kClosed},
 };
 

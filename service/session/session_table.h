@@ -16,48 +16,28 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/base/clock.h"
-#include "core/base/executor.h"
 #include "core/base/strong_int.h"
-#include "core/tensor/memory_budget.h"
 #include "planewise/v1/session.pb.h"
 #include "service/auth/principal.h"
-#include "service/compute/linear_executor.h"
+#include "service/schedule/work_admission.h"
 #include "service/session/outgoing_frame.h"
+#include "service/session/session.h"
 #include "service/session/session_limits.h"
-#include "service/weights/weight_lease.h"
+#include "service/session/session_states.h"
 
 namespace planewise {
 
 using StreamId = StrongInt<struct StreamIdTag>;
 
-// All outlive the table.
-struct SessionResources {
-  Executor* executor = nullptr;
-  const Clock* clock = nullptr;
-  LeaseSource* models = nullptr;
-  LinearExecutor* compute = nullptr;
-  std::shared_ptr<MemoryBudget> budget;
-  // Unpredictable bits: ids and tokens are made of them.
-  std::function<uint64_t()> random;
-};
-
-// What a unary call answers: a result and its bytes, in pieces.
-struct UnaryResult {
-  v1::OperationResult result;
-  std::vector<absl::Span<const std::byte>> bytes;
-  std::shared_ptr<const void> owner;  // of `bytes`
-};
-
-class Session;
-
 // One thread: every call is a task on the executor, and so is every callback.
 class SessionTable {
  public:
-  SessionTable(SessionResources resources, SessionLimits limits);
+  // `random` gives unpredictable bits: ids and tokens are made of them.
+  SessionTable(SessionResources resources, SessionLimits limits,
+               std::function<uint64_t()> random);
   ~SessionTable();
 
   // Streams. A stream's first frame is `open`.
@@ -87,7 +67,7 @@ class SessionTable {
   // `done` runs on the executor, never inside this call. A failed operation is
   // a result, not a failed call.
   void Execute(const Principal& principal, const v1::ExecuteRequest& request,
-               absl::AnyInvocable<void(absl::StatusOr<UnaryResult>) &&> done);
+               UnaryDone done);
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const Principal& principal,
                                                   const v1::HeartbeatRequest& request);
   absl::Status Close(const Principal& principal, const v1::CloseRequest& request);
@@ -95,19 +75,37 @@ class SessionTable {
   int session_count() const { return static_cast<int>(sessions_.size()); }
 
   // New sessions are refused with UNAVAILABLE / DRAINING from now on.
-  void BeginDrain();
-  // Ends every session; its stream gets `ended` with `why`.
-  void EndAll(const absl::Status& why);
+  void BeginDrain() { admission_.BeginDrain(); }
+  // Ends every session with DRAINING: the daemon goes down.
+  void Shutdown();
 
  private:
   struct Stream;
 
+  absl::StatusOr<std::shared_ptr<Session>> Create(const Principal& principal,
+                                                  const v1::OpenSession& request);
+  absl::StatusOr<std::shared_ptr<Session>> Find(const Principal& principal, uint64_t id,
+                                                absl::string_view token);
+  absl::Status OpenOn(StreamId id, Stream& stream, const v1::OpenSession& open);
+  // Gives the stream its last frame.
+  void EndStream(Stream& stream, const absl::Status& why);
+  void DetachStream(Stream& stream, SessionEvent event, const absl::Status& why);
+  // Removes the session; its stream gets `why` as its last frame.
+  void EndSession(SessionId id, SessionEvent event, const absl::Status& why);
+  std::function<void()> WakerOf(StreamId id);
+
   const SessionResources resources_;
   const SessionLimits limits_;
-  bool draining_ = false;
+  const std::function<uint64_t()> random_;
+  WorkAdmission admission_;
   uint64_t next_stream_ = 1;
   absl::flat_hash_map<StreamId, std::unique_ptr<Stream>> streams_;
-  absl::flat_hash_map<SessionId, std::shared_ptr<Session>> sessions_;
+  struct Entry {
+    std::shared_ptr<Session> session;
+    WorkTicket ticket;
+    StreamId stream;  // attached; 0: none
+  };
+  absl::flat_hash_map<SessionId, Entry> sessions_;
 };
 
 }  // namespace planewise

@@ -36,21 +36,21 @@ class VersionStore {
   // ones, which are named.
   absl::StatusOr<WeightLease> Lease(LeaseRequest request);
 
-  // Takes back every lease of `version` and tells its holders.
-  void Revoke(WeightVersion version);
+  // As LeaseList::Revoke.
+  void Revoke(WeightVersion version) { leases_->Revoke(version); }
 
   // Versions that are held, oldest first.
   std::vector<HeldVersion> Held() const;
-  int lease_count() const;
+  int lease_count() const { return static_cast<int>(leases_->active().size()); }
   // Saved operands not consumed yet whose backward reads the column plane.
   int64_t column_operand_count() const;
 
  private:
-  struct Leases;
+  std::shared_ptr<const ModelVersion> Find(WeightVersion version) const;
 
   const Clock& clock_;
   std::shared_ptr<const ModelVersion> newest_;
-  std::shared_ptr<Leases> leases_;
+  std::shared_ptr<LeaseList> leases_;
 };
 
 }  // namespace planewise

@@ -86,24 +86,34 @@ TEST(VersionStoreTest, RevokingTellsEveryHolderOnce) {
   VersionStore store(clock, Version(1));
   std::vector<std::string> told;
   WeightLease second;
-  LeaseRequest first_request = Request();
-  // The first holder drops what it has of the version, the second's lease too.
-  first_request.on_revoked = [&] {
+  PW_ASSERT_OK_AND_ASSIGN(WeightLease newer, store.Lease(Request()));
+  LeaseRequest request = Request();
+  request.on_revoked = [&] {
     told.push_back("first");
+    // The holder drops what hangs on the version, and other leases too.
     second = WeightLease();
+    newer = WeightLease();
   };
-  PW_ASSERT_OK_AND_ASSIGN(const WeightLease first, store.Lease(std::move(first_request)));
-  LeaseRequest second_request = Request();
-  second_request.on_revoked = [&] { told.push_back("second"); };
-  PW_ASSERT_OK_AND_ASSIGN(second, store.Lease(std::move(second_request)));
+  PW_ASSERT_OK_AND_ASSIGN(const WeightLease first, store.Lease(std::move(request)));
+  second = first.Another(LeaseUse::kOperand, [&] { told.push_back("second"); });
   store.Publish(Version(2));
-  PW_ASSERT_OK_AND_ASSIGN(const WeightLease newer, store.Lease(Request()));
+  PW_ASSERT_OK_AND_ASSIGN(newer, store.Lease(Request()));
+  EXPECT_EQ(store.lease_count(), 3);
 
   store.Revoke(WeightVersion(1));
-  EXPECT_THAT(told, ElementsAre("first"));
+  EXPECT_THAT(told, ElementsAre("first")) << "the second had ended by then";
   EXPECT_FALSE(first.valid());
-  EXPECT_TRUE(newer.valid());
-  EXPECT_EQ(store.lease_count(), 1);
+  EXPECT_EQ(store.lease_count(), 0);
+}
+
+TEST(VersionStoreTest, EndedLeasesAreNotTold) {
+  SimClock clock;
+  VersionStore store(clock, Version(1));
+  LeaseRequest request = Request();
+  request.on_revoked = [] { FAIL() << "told after its end"; };
+  PW_ASSERT_OK_AND_ASSIGN(WeightLease lease, store.Lease(std::move(request)));
+  lease = WeightLease();
+  store.Revoke(WeightVersion(1));
 }
 
 TEST(VersionStoreTest, CountsOperandsThatReadTheColumnPlane) {
@@ -132,7 +142,9 @@ TEST(VersionStoreTest, ALeaseMayOutliveItsModel) {
   PW_ASSERT_OK_AND_ASSIGN(WeightLease lease, store->Lease(Request()));
   store.reset();
   EXPECT_EQ(lease.version()->version, WeightVersion(1));
+  const WeightLease another = lease.Another(LeaseUse::kOperand, nullptr);
   lease = WeightLease();
+  EXPECT_EQ(another.version()->version, WeightVersion(1));
 }
 
 }  // namespace

@@ -5,12 +5,16 @@
 // Not here: which versions are live (version_store.h), when a lease is taken
 // back (retention_policy.h).
 
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/strong_int.h"
 #include "core/layer/model_version.h"
 
@@ -24,24 +28,29 @@ enum class LeaseUse : uint8_t {
   kRead,           // ReadWeights, save, verify
 };
 
+// Runs on the executor when the lease is taken back; the lease is not valid any
+// more then. May be empty.
+using OnRevoked = absl::AnyInvocable<void() &&>;
+
 struct LeaseRequest {
   std::string model;
   WeightVersion version;  // 0: the newest
   LeaseUse use = LeaseUse::kStep;
   std::string holder;  // for people, for example "session 7, step 3"
-  // Runs on the executor if the lease is taken back; the lease is not valid
-  // any more then. May be empty.
-  absl::AnyInvocable<void() &&> on_revoked;
+  OnRevoked on_revoked;
 };
 
-// What the version store knows of a lease; shared by both.
-struct LeaseRecord {
-  std::shared_ptr<const ModelVersion> version;  // nullptr once revoked
+class LeaseList;
+
+// One lease, shared by its holder and, while it is active, the list.
+struct LeaseRecord : std::enable_shared_from_this<LeaseRecord> {
+  std::shared_ptr<const ModelVersion> version;  // nullptr once ended or revoked
   LeaseUse use = LeaseUse::kStep;
   std::string holder;
   absl::Time since;
-  absl::AnyInvocable<void() &&> on_revoked;
-  absl::AnyInvocable<void() &&> unlist;  // takes it off the store's list
+  OnRevoked on_revoked;
+  std::shared_ptr<LeaseList> list;
+  std::list<LeaseRecord*>::iterator place;  // in the list, while `version` is set
 };
 
 // Movable. Ends when it is destroyed or assigned over; all on the executor.
@@ -61,10 +70,35 @@ class WeightLease {
     return record_ == nullptr ? nullptr : record_->version;
   }
 
+  // Another lease of the same version, also if the model was deleted since.
+  // This one is valid.
+  WeightLease Another(LeaseUse use, OnRevoked on_revoked) const;
+
  private:
   void End();
 
   std::shared_ptr<LeaseRecord> record_;
+};
+
+// The active leases of one model. Shared by them, so that they may outlive the
+// model. One thread.
+class LeaseList : public std::enable_shared_from_this<LeaseList> {
+ public:
+  // `clock` outlives it.
+  explicit LeaseList(const Clock& clock) : clock_(clock) {}
+
+  WeightLease Add(std::shared_ptr<const ModelVersion> version, LeaseUse use, std::string holder,
+                  OnRevoked on_revoked);
+  void Remove(LeaseRecord& record);
+  // Takes back every lease of `version` and tells its holders.
+  void Revoke(WeightVersion version);
+
+  // Oldest first.
+  const std::list<LeaseRecord*>& active() const { return active_; }
+
+ private:
+  const Clock& clock_;
+  std::list<LeaseRecord*> active_;
 };
 
 // Where sessions get leases; the model catalog is one.

@@ -1,4 +1,4 @@
-#include "service/compute/linear_compute.h"
+#include "service/compute/cpu_linear_compute.h"
 
 #include <utility>
 
