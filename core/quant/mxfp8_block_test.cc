@@ -79,8 +79,8 @@ TEST(Mxfp8BlockTest, BlocksByHand) {
        {kInfinity, -kInfinity, 0x1p126f, 1.0f}, 254, {0x7E, 0xFE, 0x30, 0x00}},
       {"the smallest subnormal: 2^-149 * 2^127 is below half a step", {0x1p-149f, 0, 0, 0}, 0,
        {0x00, 0x00, 0x00, 0x00}},
-      {"ties go to the even code: 17 and 19 lie between 16, 18 and 20", {448.0f, 17.0f, 19.0f, -17.0f}, 127,
-       {0x7E, 0x58, 0x5A, 0xD8}},
+      {"ties go to the even code: 17 and 19 lie between 16, 18 and 20",
+       {448.0f, 17.0f, 19.0f, -17.0f}, 127, {0x7E, 0x58, 0x5A, 0xD8}},
   };
   for (const Case& test : cases) {
     SCOPED_TRACE(test.name);

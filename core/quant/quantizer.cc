@@ -81,7 +81,8 @@ absl::StatusOr<PlaneLayout> Mxfp8LayoutFor(PlaneKind kind, MatrixShape shape, DT
   }
   if (element != DType::kF8E4M3 && element != DType::kF8E5M2) {
     return Error(Reason::kDtypeUnsupported,
-                 absl::StrCat("MXFP8 elements of ", Name(element), "; required F8_E4M3 or F8_E5M2"));
+                 absl::StrCat("MXFP8 elements of ", Name(element),
+                              "; required F8_E4M3 or F8_E5M2"));
   }
   PW_ASSIGN_OR_RETURN(PlaneLayout layout, PlaneLayoutFor(Format::kMxfp8, BlockGeometry::k1D, kind,
                                                          shape, DType::kBF16));

@@ -34,9 +34,10 @@ float NonFinite(std::mt19937_64& random) {
 // or 57344 * 2^exponent: both are 1.75 times a power of two.
 float Midpoint(std::mt19937_64& random, int64_t column, int exponent) {
   if (column % kMxfp8Block == 0) return std::ldexp(1.75f, exponent);
-  // 5 bits with the last one set: half-way between 4-bit numbers; 4 bits so:
-  // between 3-bit ones.
-  const int bits = random() % 2 == 0 ? 17 + 2 * Between(random, 0, 7) : 9 + 2 * Between(random, 0, 3);
+  // Five bits with the last one set lie half-way between numbers of four bits,
+  // four bits between those of three.
+  const bool for_e4m3 = random() % 2 == 0;
+  const int bits = for_e4m3 ? 17 + 2 * Between(random, 0, 7) : 9 + 2 * Between(random, 0, 3);
   const float value = std::ldexp(static_cast<float>(bits), exponent - 5 - Between(random, 0, 12));
   return random() % 2 == 0 ? value : -value;
 }

@@ -1,0 +1,53 @@
+#include <memory>
+#include <vector>
+
+#include "core/quant/quantizer_conformance.h"
+#include "hwy/targets.h"
+
+namespace planewise {
+namespace {
+
+// VectorQuantizer as a machine with one instruction set only would run it.
+class OnTarget final : public Quantizer {
+ public:
+  explicit OnTarget(int64_t target) : target_(target) {}
+
+  absl::string_view name() const override { return VectorQuantizer().name(); }
+
+  absl::Status QuantizeMxfp8(MatrixView src, DType element, const PlaneSpan* row,
+                             const PlaneSpan* column) const override {
+    Choose();
+    return VectorQuantizer().QuantizeMxfp8(src, element, row, column);
+  }
+
+  absl::Status DequantizeMxfp8(ConstPlaneSpan plane, DType element,
+                               MutableMatrixView dst) const override {
+    Choose();
+    return VectorQuantizer().DequantizeMxfp8(plane, element, dst);
+  }
+
+ private:
+  void Choose() const {
+    hwy::SetSupportedTargetsForTest(target_);
+    hwy::GetChosenTarget().Update(target_);
+  }
+
+  int64_t target_;
+};
+
+// Every instruction set that is both compiled in and present.
+std::vector<QuantizerUnderTest> Targets() {
+  static std::vector<std::unique_ptr<OnTarget>> quantizers;
+  std::vector<QuantizerUnderTest> tests;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    quantizers.push_back(std::make_unique<OnTarget>(target));
+    tests.push_back({hwy::TargetName(target), quantizers.back().get()});
+  }
+  return tests;
+}
+
+INSTANTIATE_TEST_SUITE_P(Vector, QuantizerConformance, testing::ValuesIn(Targets()),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace planewise
