@@ -40,11 +40,10 @@ HandleId OperandTable::Add(std::shared_ptr<const SavedOperand> saved, std::strin
   const HandleId handle = next_handle_;
   next_handle_ = next_handle_.Next();
   Operand operand;
-  operand.layer = std::move(layer);
   operand.version = pin.version()->version;
   operand.lease =
-      pin.Another(ReadsColumnPlane(*saved) ? LeaseUse::kColumnOperand : LeaseUse::kOperand,
-                  [this, handle] { Remove(handle); });
+      pin.ForOperand(layer, ReadsColumnPlane(*saved), [this, handle] { Remove(handle); });
+  operand.layer = std::move(layer);
   saved_bytes_ += saved->size_bytes();
   operand.saved = std::move(saved);
   operands_.emplace(handle, std::move(operand));

@@ -1,7 +1,5 @@
 #include "service/weights/version_store.h"
 
-#include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,8 +38,12 @@ absl::StatusOr<WeightLease> VersionStore::Lease(LeaseRequest request) {
         .With("model", request.model)
         .With("version", static_cast<int64_t>(request.version.value()));
   }
-  return leases_->Add(std::move(version), request.use, std::move(request.holder),
-                      std::move(request.on_revoked));
+  LeaseRecord record;
+  record.version = std::move(version);
+  record.use = request.use;
+  record.holder = std::move(request.holder);
+  record.on_revoked = std::move(request.on_revoked);
+  return leases_->Add(std::move(record));
 }
 
 std::vector<HeldVersion> VersionStore::Held() const {
@@ -57,10 +59,12 @@ std::vector<HeldVersion> VersionStore::Held() const {
   return held;
 }
 
-int64_t VersionStore::column_operand_count() const {
-  return std::count_if(
-      leases_->active().begin(), leases_->active().end(),
-      [](const LeaseRecord* record) { return record->use == LeaseUse::kColumnOperand; });
+std::map<std::string, int64_t, std::less<>> VersionStore::ColumnOperands() const {
+  std::map<std::string, int64_t, std::less<>> counts;
+  for (const LeaseRecord* record : leases_->active()) {
+    if (record->use == LeaseUse::kColumnOperand) ++counts[record->layer];
+  }
+  return counts;
 }
 
 }  // namespace planewise

@@ -8,6 +8,8 @@
 // is taken back (retention_policy.h).
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,8 +44,9 @@ class VersionStore {
   // Versions that are held, oldest first.
   std::vector<HeldVersion> Held() const;
   int lease_count() const { return static_cast<int>(leases_->active().size()); }
-  // Saved operands not consumed yet whose backward reads the column plane.
-  int64_t column_operand_count() const;
+  // Saved operands not consumed yet whose backward reads the column plane, by
+  // layer.
+  std::map<std::string, int64_t, std::less<>> ColumnOperands() const;
 
  private:
   std::shared_ptr<const ModelVersion> Find(WeightVersion version) const;

@@ -22,11 +22,10 @@ std::shared_ptr<const ModelVersion> Version(uint64_t number) {
   return version;
 }
 
-LeaseRequest Request(uint64_t version = 0, LeaseUse use = LeaseUse::kStep) {
+LeaseRequest Request(uint64_t version = 0) {
   LeaseRequest request;
   request.model = "m";
   request.version = WeightVersion(version);
-  request.use = use;
   request.holder = "session 7";
   return request;
 }
@@ -95,7 +94,7 @@ TEST(VersionStoreTest, RevokingTellsEveryHolderOnce) {
     newer = WeightLease();
   };
   PW_ASSERT_OK_AND_ASSIGN(const WeightLease first, store.Lease(std::move(request)));
-  second = first.Another(LeaseUse::kOperand, [&] { told.push_back("second"); });
+  second = first.ForOperand("l", false, [&] { told.push_back("second"); });
   store.Publish(Version(2));
   PW_ASSERT_OK_AND_ASSIGN(newer, store.Lease(Request()));
   EXPECT_EQ(store.lease_count(), 3);
@@ -116,16 +115,17 @@ TEST(VersionStoreTest, EndedLeasesAreNotTold) {
   store.Revoke(WeightVersion(1));
 }
 
-TEST(VersionStoreTest, CountsOperandsThatReadTheColumnPlane) {
+TEST(VersionStoreTest, CountsOperandsThatReadTheColumnPlaneByLayer) {
   SimClock clock;
   VersionStore store(clock, Version(1));
   PW_ASSERT_OK_AND_ASSIGN(const WeightLease step, store.Lease(Request()));
-  PW_ASSERT_OK_AND_ASSIGN(const WeightLease row, store.Lease(Request(1, LeaseUse::kOperand)));
-  PW_ASSERT_OK_AND_ASSIGN(WeightLease column, store.Lease(Request(1, LeaseUse::kColumnOperand)));
+  const WeightLease row = step.ForOperand("a", false, nullptr);
+  WeightLease column = step.ForOperand("a", true, nullptr);
+  const WeightLease other = step.ForOperand("b", true, nullptr);
   store.Publish(Version(2));
-  EXPECT_EQ(store.column_operand_count(), 1);
+  EXPECT_THAT(store.ColumnOperands(), ElementsAre(std::pair("a", 1), std::pair("b", 1)));
   column = WeightLease();
-  EXPECT_EQ(store.column_operand_count(), 0);
+  EXPECT_THAT(store.ColumnOperands(), ElementsAre(std::pair("b", 1)));
 }
 
 TEST(VersionStoreTest, AgesCountFromTheLease) {
@@ -142,7 +142,7 @@ TEST(VersionStoreTest, ALeaseMayOutliveItsModel) {
   PW_ASSERT_OK_AND_ASSIGN(WeightLease lease, store->Lease(Request()));
   store.reset();
   EXPECT_EQ(lease.version()->version, WeightVersion(1));
-  const WeightLease another = lease.Another(LeaseUse::kOperand, nullptr);
+  const WeightLease another = lease.ForOperand("l", false, nullptr);
   lease = WeightLease();
   EXPECT_EQ(another.version()->version, WeightVersion(1));
 }

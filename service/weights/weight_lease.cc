@@ -12,8 +12,15 @@ WeightLease& WeightLease::operator=(WeightLease&& other) noexcept {
   return *this;
 }
 
-WeightLease WeightLease::Another(LeaseUse use, OnRevoked on_revoked) const {
-  return record_->list->Add(record_->version, use, record_->holder, std::move(on_revoked));
+WeightLease WeightLease::ForOperand(std::string layer, bool reads_column,
+                                    OnRevoked on_revoked) const {
+  LeaseRecord record;
+  record.version = record_->version;
+  record.use = reads_column ? LeaseUse::kColumnOperand : LeaseUse::kOperand;
+  record.layer = std::move(layer);
+  record.holder = record_->holder;
+  record.on_revoked = std::move(on_revoked);
+  return record_->list->Add(std::move(record));
 }
 
 void WeightLease::End() {
@@ -23,17 +30,12 @@ void WeightLease::End() {
   record_ = nullptr;
 }
 
-WeightLease LeaseList::Add(std::shared_ptr<const ModelVersion> version, LeaseUse use,
-                           std::string holder, OnRevoked on_revoked) {
-  auto record = std::make_shared<LeaseRecord>();
-  record->version = std::move(version);
-  record->use = use;
-  record->holder = std::move(holder);
-  record->since = clock_.Now();
-  record->on_revoked = std::move(on_revoked);
-  record->list = shared_from_this();
-  record->place = active_.insert(active_.end(), record.get());
-  return WeightLease(std::move(record));
+WeightLease LeaseList::Add(LeaseRecord record) {
+  auto shared = std::make_shared<LeaseRecord>(std::move(record));
+  shared->since = clock_.Now();
+  shared->list = shared_from_this();
+  shared->place = active_.insert(active_.end(), shared.get());
+  return WeightLease(std::move(shared));
 }
 
 void LeaseList::Remove(LeaseRecord& record) {

@@ -46,6 +46,7 @@ class LeaseList;
 struct LeaseRecord : std::enable_shared_from_this<LeaseRecord> {
   std::shared_ptr<const ModelVersion> version;  // nullptr once ended or revoked
   LeaseUse use = LeaseUse::kStep;
+  std::string layer;  // of an operand
   std::string holder;
   absl::Time since;
   OnRevoked on_revoked;
@@ -70,9 +71,9 @@ class WeightLease {
     return record_ == nullptr ? nullptr : record_->version;
   }
 
-  // Another lease of the same version, also if the model was deleted since.
-  // This one is valid.
-  WeightLease Another(LeaseUse use, OnRevoked on_revoked) const;
+  // A lease of the same version for an operand of `layer`, also if the model was
+  // deleted since. This one is valid.
+  WeightLease ForOperand(std::string layer, bool reads_column, OnRevoked on_revoked) const;
 
  private:
   void End();
@@ -87,8 +88,8 @@ class LeaseList : public std::enable_shared_from_this<LeaseList> {
   // `clock` outlives it.
   explicit LeaseList(const Clock& clock) : clock_(clock) {}
 
-  WeightLease Add(std::shared_ptr<const ModelVersion> version, LeaseUse use, std::string holder,
-                  OnRevoked on_revoked);
+  // `record` is complete but for the list's own fields.
+  WeightLease Add(LeaseRecord record);
   void Remove(LeaseRecord& record);
   // Takes back every lease of `version` and tells its holders.
   void Revoke(WeightVersion version);
