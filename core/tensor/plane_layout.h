@@ -27,6 +27,9 @@ enum class PlaneKind : uint8_t { kRow, kColumn, kHighPrecision };
 absl::string_view Name(PlaneKind kind);
 std::ostream& operator<<(std::ostream& out, PlaneKind kind);
 
+// The two arrays of a plane: element codes, and scales in compact order.
+enum class PlanePart : uint8_t { kPayload, kScales };
+
 // A weight [out, in]; also an activation [tokens, in] with out = tokens.
 struct MatrixShape {
   int64_t out = 0;

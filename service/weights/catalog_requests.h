@@ -19,6 +19,7 @@
 #include "core/base/strong_int.h"
 #include "core/checkpoint/model_store.h"
 #include "core/layer/model_version.h"
+#include "core/tensor/plane_layout.h"
 #include "planner/memory_model.h"
 #include "planner/mode_switch.h"
 #include "service/compute/non_finite_policy.h"
@@ -128,8 +129,6 @@ struct ReadWeightsSpec {
   std::optional<PlaneKind> plane;
   std::optional<DType> dequantize_to;  // the row plane, or the high-precision one
 };
-
-enum class PlanePart : uint8_t { kPayload, kScales };
 
 // One array of a weight. Its bytes live as long as `owner`.
 struct WeightPart {
