@@ -42,6 +42,8 @@ class ResultQueue {
 
   // Every operation up to this one has a result, or had one.
   uint64_t executed_through() const { return forgotten_ + results_.size(); }
+  // No result waits for its acknowledgement.
+  bool empty() const { return results_.empty(); }
   // nullptr if the operation is not executed, or its result was acknowledged.
   std::shared_ptr<const StoredResult> Find(uint64_t id) const;
 

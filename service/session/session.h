@@ -73,6 +73,10 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const SessionIdentity& identity() const { return identity_; }
   SessionState state() const { return state_; }
+  // An operation runs, or a stream's client has not acknowledged all results.
+  bool busy() const {
+    return running_.has_value() || (state_ == SessionState::kAttached && !results_.empty());
+  }
 
   // Streams. `wake` is called when NextFrame may have something to give.
   void Attach(SessionEvent event, uint64_t result_limit, std::function<void()> wake);

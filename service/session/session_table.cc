@@ -1,5 +1,6 @@
 #include "service/session/session_table.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -242,6 +243,11 @@ absl::Status SessionTable::Close(const Principal& principal, const v1::CloseRequ
       Find(principal, request.session_id(), request.resume_token()).status());
   EndSession(SessionId(request.session_id()), SessionEvent::kClose, absl::OkStatus());
   return absl::OkStatus();
+}
+
+bool SessionTable::busy() const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& entry) { return entry.second.session->busy(); });
 }
 
 void SessionTable::Shutdown() {

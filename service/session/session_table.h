@@ -74,6 +74,9 @@ class SessionTable {
 
   int session_count() const { return static_cast<int>(sessions_.size()); }
 
+  // What a drain waits for: a session is busy.
+  bool busy() const;
+
   // New sessions are refused with UNAVAILABLE / DRAINING from now on.
   void BeginDrain() { admission_.BeginDrain(); }
   // Ends every session with DRAINING: the daemon goes down.
