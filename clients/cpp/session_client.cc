@@ -413,9 +413,9 @@ bool SessionClient::AwaitsDaemon() const {
 
 absl::Time SessionClient::SilenceDeadline() const {
   if (!AwaitsDaemon()) return absl::InfiniteFuture();
-  // Only an operation can take its time; `open` and `close` are answered at once.
-  const int doublings = attached() && !closing_ ? silences_ : 0;
-  return last_progress_ + options_.silence_timeout * (1 << doublings);
+  if (closing_) return last_progress_ + options_.close_timeout;
+  // Only an operation can take its time; `open` is answered at once.
+  return last_progress_ + options_.silence_timeout * (attached() ? 1 << silences_ : 1);
 }
 
 absl::Duration SessionClient::heartbeat_interval() const {

@@ -18,7 +18,7 @@
 //   detached  retries used up; Close                           ended
 //   any       the daemon breaks the protocol                   ended
 //
-// Not here: the gRPC stream (session_stream.h), waiting for results, threads (session.h).
+// Not here: the gRPC stream (client_stream.h), waiting for results, threads (client_session.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +60,8 @@ class SessionClient {
     // an answer counts as broken. Doubles while that does not help, since a
     // slow operation looks the same.
     absl::Duration silence_timeout = absl::Seconds(60);
+    // How long Close waits for the daemon's answer.
+    absl::Duration close_timeout = absl::Seconds(2);
     // For streams that fail. A session that exists is given up only when the
     // daemon has given it up too: after its own time-out.
     RetryPolicy retry;

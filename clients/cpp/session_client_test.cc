@@ -531,7 +531,7 @@ TEST(SessionClientTest, CloseDoesNotWaitForADaemonThatNeverAnswers) {
   while (wire.Step()) {
   }
   EXPECT_FALSE(wire.client.ended());
-  wire.client.OnTimer(wire.now + kSilence);
+  wire.client.OnTimer(wire.now + TestOptions().close_timeout);
   EXPECT_TRUE(wire.client.ended());
 }
 
