@@ -16,29 +16,23 @@
 //
 // Not here: which planes a layer multiplies (core/layer/linear.h).
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "core/base/thread_pool.h"
+#include "core/gemm/gemm_operand.h"
 #include "core/gemm/gemm_path.h"
 #include "core/gemm/gemm_problem.h"
-#include "core/quant/quantizer.h"
+#include "core/gemm/panel_product.h"
+#include "core/gemm/row_placement.h"
+#include "core/tensor/host_buffer.h"
 #include "core/tensor/matrix_view.h"
 #include "core/tensor/memory_budget.h"
-#include "core/tensor/primary_weight.h"
 
 namespace planewise {
-
-// Where an operand's bytes are; which member is read follows from its format.
-struct GemmOperand {
-  MatrixView dense;
-  ConstPlaneSpan plane;
-  // Of B's codes: the plane's NonZeroExponents.
-  std::optional<ExponentRange> exponents;
-};
 
 // Whether this CPU multiplies BF16 in hardware; if not, F32 is the type to
 // compute in.
@@ -48,8 +42,9 @@ bool CpuMultipliesBf16();
 // scratch between runs.
 class CpuGemm {
  public:
-  // RESOURCE_EXHAUSTED if the scratch of `threads` >= 1 threads does not fit:
-  // ScratchBytes(threads) of kTransient, held as long as the object lives.
+  // Reserves ScratchBytes(threads) of kTransient for as long as the object
+  // lives. `threads` >= 1 counts the caller of Run. RESOURCE_EXHAUSTED if the
+  // scratch does not fit.
   static absl::StatusOr<std::unique_ptr<CpuGemm>> Create(int threads, MemoryBudget& budget);
   ~CpuGemm();
 
@@ -58,24 +53,33 @@ class CpuGemm {
   // What Run takes from its budget, as kTransient, while it runs.
   static int64_t WorkspaceBytes(const GemmProblem& problem);
 
-  // Computes problem's C into c [m, n]. `bias` is nullptr or F32 [n], added in
-  // F32 before the result is rounded. k == 0 gives the bias, or zeros. Says how
-  // codes were multiplied: kExpandedFp32 if any row of A was.
-  // INVALID_ARGUMENT if operands do not fit the problem, RESOURCE_EXHAUSTED if
-  // the workspace does not fit, FAILED_PRECONDITION / ARCH_UNSUPPORTED if
-  // oneDNN has no implementation; c is then untouched.
+  // Computes problem's C into c [m, n], every element. `bias` is nullptr or
+  // F32 [n], added in F32 before the result is rounded. With k == 0, C is the
+  // bias, or zeros. Says how codes were multiplied: kExpandedFp32 if any row of
+  // A was.
+  // INVALID_ARGUMENT if operands or c do not fit the problem, RESOURCE_EXHAUSTED
+  // if the workspace does not fit, FAILED_PRECONDITION / ARCH_UNSUPPORTED if
+  // oneDNN has no implementation: c is untouched then.
   absl::StatusOr<GemmPath> Run(const GemmProblem& problem, const GemmOperand& a,
                                const GemmOperand& b, const float* bias, MutableMatrixView c,
                                MemoryBudget& budget);
 
   // For work around GEMMs, between runs.
-  ThreadPool& pool();
+  ThreadPool& pool() { return pool_; }
 
  private:
-  class Impl;
-  explicit CpuGemm(std::unique_ptr<Impl> impl);
+  class Product;
+  struct Chunk;
 
-  std::unique_ptr<Impl> impl_;
+  CpuGemm(int threads, HostBuffer scratch);
+
+  absl::StatusOr<std::vector<Chunk>> ChunksOf(const GemmProblem& problem);
+  std::byte* ScratchOf(int worker);
+
+  ThreadPool pool_;
+  PanelProducts products_;
+  HostBuffer scratch_;
+  std::vector<RowPlacement> placements_;  // of the rows of one block
 };
 
 }  // namespace planewise
