@@ -14,14 +14,15 @@ constexpr char kMethod[] = "/planewise.v1.Sessions/Stream";
 
 }  // namespace
 
-ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel, std::shared_ptr<Events> events)
-    : stub_(std::move(channel)), events_(std::move(events)) {}
+ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel, Executor* executor,
+                           std::shared_ptr<Events> events)
+    : stub_(std::move(channel)), executor_(executor), events_(std::move(events)) {}
 
 std::shared_ptr<ClientStream> ClientStream::Create(std::shared_ptr<grpc::Channel> channel,
-                                                   absl::string_view token,
+                                                   absl::string_view token, Executor* executor,
                                                    std::shared_ptr<Events> events) {
   const std::shared_ptr<ClientStream> stream(
-      new ClientStream(std::move(channel), std::move(events)));
+      new ClientStream(std::move(channel), executor, std::move(events)));
   if (!token.empty()) stream->context_.AddMetadata("authorization", absl::StrCat("Bearer ", token));
   return stream;
 }
@@ -91,8 +92,9 @@ void ClientStream::RemoveHoldIfIdle() {
 }
 
 void ClientStream::OnDone(const grpc::Status& status) {
-  events_->OnBroken(*this, bad_frame_.ok() ? StatusFromGrpc(status) : bad_frame_);
-  self_.reset();
+  absl::Status why = bad_frame_.ok() ? StatusFromGrpc(status) : bad_frame_;
+  executor_->Post(
+      [self = std::move(self_), why = std::move(why)] { self->events_->OnBroken(*self, why); });
 }
 
 }  // namespace planewise

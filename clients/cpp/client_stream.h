@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "core/base/executor.h"
 #include "core/base/mutex.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -20,11 +21,14 @@
 namespace planewise {
 
 // Thread-safe. Once started, it keeps itself alive until OnBroken has returned.
+//
+// It holds a share of its channel. gRPC joins its own threads when the last share
+// goes, so that must not happen on one of them: a stream ends on an executor.
 class ClientStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                            public std::enable_shared_from_this<ClientStream> {
  public:
-  // Called on gRPC's threads: OnFrame one at a time and in order, OnWritten
-  // beside it, OnBroken after all. None of them is called inside Write or Cancel.
+  // On gRPC's threads OnFrame, one at a time and in order, and OnWritten beside it;
+  // after all of them OnBroken, on the executor. None is called inside Write or Cancel.
   class Events {
    public:
     virtual ~Events() = default;
@@ -34,9 +38,10 @@ class ClientStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     virtual void OnBroken(const ClientStream& stream, const absl::Status& status) = 0;
   };
 
-  // A stream on `channel`; `token`, if not empty, proves who calls.
+  // A stream on `channel`; `token`, if not empty, proves who calls. `executor` outlives
+  // the stream.
   static std::shared_ptr<ClientStream> Create(std::shared_ptr<grpc::Channel> channel,
-                                              absl::string_view token,
+                                              absl::string_view token, Executor* executor,
                                               std::shared_ptr<Events> events);
 
   // Once, before all else. Events come from now on.
@@ -49,7 +54,8 @@ class ClientStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   void Cancel();
 
  private:
-  ClientStream(std::shared_ptr<grpc::Channel> channel, std::shared_ptr<Events> events);
+  ClientStream(std::shared_ptr<grpc::Channel> channel, Executor* executor,
+               std::shared_ptr<Events> events);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -59,6 +65,7 @@ class ClientStream final : private grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
+  Executor* const executor_;
   const std::shared_ptr<Events> events_;
   std::shared_ptr<ClientStream> self_;  // from Start until OnDone
 

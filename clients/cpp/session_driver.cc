@@ -177,7 +177,7 @@ SessionDriver::Action SessionDriver::NextAction() {
 
 void SessionDriver::BeginStream() {
   const std::shared_ptr<ClientStream> stream =
-      ClientStream::Create(channel_, token_, shared_from_this());
+      ClientStream::Create(channel_, token_, timers_, shared_from_this());
   {
     MutexLock lock(mutex_);
     stream_ = stream;
