@@ -30,6 +30,8 @@ inline constexpr int64_t kModelNameBytesMax = 128;
 
 // Bodies of manifests; a part of a weight takes about 120 bytes.
 inline constexpr int64_t kManifestBytesMax = int64_t{1} << 30;
+// Far more than CURRENT and VERSIONS have.
+inline constexpr int64_t kPointerBytesMax = 4096;
 
 // A segment takes no further weight once it holds this much. Large enough that
 // one sync covers seconds of writing, small enough to be rewritten when most of

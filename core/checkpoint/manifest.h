@@ -78,6 +78,13 @@ struct StoredLayer {
   bool operator==(const StoredLayer&) const = default;
 };
 
+// The two arrays of a plane, each a tensor of a segment.
+enum class PlanePart : uint8_t { kPayload, kScales };
+
+// A part's name in its segment: "<weight>#<plane>.<part>", for example
+// "layers.0.q.weight#row.payload".
+std::string PartName(absl::string_view weight, PlaneKind kind, PlanePart part);
+
 // A safetensors file of the model's segments directory.
 struct StoredSegment {
   std::string file;             // its name there
@@ -86,6 +93,16 @@ struct StoredSegment {
   uint64_t header_checksum = 0; // XXH3, 64 bits, of these bytes
 
   bool operator==(const StoredSegment&) const = default;
+};
+
+// A part with where it belongs; pointers into its manifest.
+struct StoredPartView {
+  const StoredWeight* weight = nullptr;
+  const StoredPlane* plane = nullptr;
+  PlanePart part = PlanePart::kPayload;
+  const StoredPart* stored = nullptr;
+
+  std::string name() const { return PartName(weight->name, plane->kind, part); }
 };
 
 struct Manifest {
@@ -103,6 +120,10 @@ struct Manifest {
   std::vector<LocalTensor> local;
 
   bool operator==(const Manifest&) const = default;
+
+  // Every part: layer by layer, weight before bias, planes in order of kind,
+  // payload before scales.
+  std::vector<StoredPartView> Parts() const;
 
   // DATA_LOSS / CORRUPT_FILE with the number of the first invariant that does
   // not hold and the object that breaks it.

@@ -8,6 +8,7 @@
 // (hf_directory.h).
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,10 @@
 #include "core/base/mutex.h"
 #include "core/base/strong_int.h"
 #include "core/checkpoint/manifest.h"
+#include "core/checkpoint/store_names.h"
+#include "core/checkpoint/sync_guard_file_system.h"
 #include "core/checkpoint/transfer.h"
+#include "core/checkpoint/version_verifier.h"
 #include "core/layer/model_version.h"
 #include "core/tensor/memory_budget.h"
 
@@ -31,15 +35,13 @@ namespace planewise {
 // sweeps and writes nothing.
 enum class StoreAccess : uint8_t { kReadWrite, kReadOnly };
 
-// [A-Za-z0-9._-]{1,128}, not "." or "..". INVALID_ARGUMENT naming the rule.
-absl::Status CheckModelName(absl::string_view name);
-
 struct StoredModel {
   std::string name;
-  absl::Status damage;     // DATA_LOSS with file and offset; OK: whole as far as known
-  WeightVersion version;   // 0 if CURRENT itself is damaged
+  absl::Status damage;    // DATA_LOSS with file and offset; OK: whole as far as known
+  WeightVersion version;  // 0 if CURRENT itself is damaged
+  // Of a manifest that is whole.
   int64_t stored_bytes = 0;
-  Recipe recipe;           // meaningful if not damaged
+  Recipe recipe;
 };
 
 struct SaveOutcome {
@@ -47,20 +49,6 @@ struct SaveOutcome {
   bool written = false;       // false: it was durable already
   int64_t written_bytes = 0;  // of all files
   std::string path;           // of the model's directory
-};
-
-struct VerifyFinding {
-  std::string object;  // tensor or file
-  std::string file;
-  int64_t byte_offset = 0;
-  std::string text;
-};
-
-struct VerifyReport {
-  WeightVersion version;
-  int64_t checked_bytes = 0;
-  int64_t tensor_count = 0;  // parts: payloads and scales
-  std::vector<VerifyFinding> findings;  // empty: every byte is as written
 };
 
 // Thread-safe. Calls for different models run at the same time; calls for one
@@ -108,27 +96,57 @@ class ModelStore {
   absl::StatusOr<ModelVersion> Load(absl::string_view model, MemoryBudget& budget,
                                     const TransferControl& control);
 
-  // Reads every byte of the durable version. Damage is in the report, not in
-  // the status, and marks the model as damaged.
-  absl::StatusOr<VerifyReport> Verify(absl::string_view model, const TransferControl& control);
+  // Reads every byte of the durable version, one plane in memory at a time
+  // (MemoryUse::kTransient). Damage is in the report, not in the status; what
+  // List() says of the model follows the report. NOT_FOUND; RESOURCE_EXHAUSTED;
+  // CANCELLED.
+  absl::StatusOr<VerifyReport> Verify(absl::string_view model, MemoryBudget& budget,
+                                      const TransferControl& control);
 
   // Removes every version of the model. Durable when it returns. NOT_FOUND.
   absl::Status Delete(absl::string_view model);
 
  private:
-  struct Entry;
   class Use;
+  struct Entry {
+    absl::Status damage;
+    WeightVersion version;
+    std::shared_ptr<const Manifest> manifest;  // nullptr if it cannot be read
+  };
 
-  ModelStore(FileSystem& file_system, absl::string_view root, StoreAccess access,
+  ModelStore(FileSystem& file_system, std::string root, StoreAccess access,
              std::unique_ptr<FileLock> lock);
 
-  FileSystem& file_system_;
+  absl::Status Recover();
+  absl::Status RecoverVersions(WeightVersion highest, bool is_new);
+  absl::Status RaiseNextVersion(WeightVersion next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(versions_mutex_);
+  absl::Status CheckWritable() const;
+
+  absl::StatusOr<Use> Begin(absl::string_view model, bool writes);
+  void End(const std::string& model);
+  std::optional<Entry> Find(absl::string_view model) const;
+  absl::StatusOr<std::shared_ptr<const Manifest>> FindSound(absl::string_view model) const;
+  void SetDamage(absl::string_view model, const absl::Status& damage);
+
+  absl::StatusOr<SaveOutcome> WriteVersion(const ModelVersion& version, const Entry& durable,
+                                           const std::vector<std::string>& request_ids,
+                                           const TransferControl& control);
+
+  // Every access to the disk but the lock goes through this.
+  mutable SyncGuardFileSystem disk_;
   const std::string root_;
   const StoreAccess access_;
-  std::unique_ptr<FileLock> lock_;
+  const std::unique_ptr<FileLock> lock_;
   std::vector<std::string> open_report_;
 
+  Mutex versions_mutex_;
+  WeightVersion next_version_ ABSL_GUARDED_BY(versions_mutex_);  // as VERSIONS says
+
   mutable Mutex mutex_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  static constexpr int kWriter = -1;
+  absl::flat_hash_map<std::string, int> uses_ ABSL_GUARDED_BY(mutex_);  // readers, or kWriter
 };
 
 }  // namespace planewise

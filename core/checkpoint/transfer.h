@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace planewise {
@@ -23,6 +24,24 @@ struct TransferControl {
   // Once true, the transfer ends with CANCELLED and leaves nothing behind. May
   // be nullptr.
   const std::atomic<bool>* cancel = nullptr;
+};
+
+// Counts a transfer and reports it. One thread.
+class TransferMeter {
+ public:
+  // `what` names the transfer in the error of a cancelled one, for example
+  // `save of model "a"`. Outlives neither argument.
+  TransferMeter(const TransferControl& control, absl::string_view what, int64_t total_bytes)
+      : control_(control), what_(what), total_bytes_(total_bytes) {}
+
+  // `bytes` more of `object` are done. CANCELLED if the caller gave up.
+  absl::Status Advance(absl::string_view object, int64_t bytes);
+
+ private:
+  const TransferControl& control_;
+  const absl::string_view what_;
+  const int64_t total_bytes_;
+  int64_t done_bytes_ = 0;
 };
 
 }  // namespace planewise
