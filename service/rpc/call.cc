@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "proto/status/grpc_status.h"
 #include "service/auth/access_rules.h"
 
@@ -40,9 +40,10 @@ std::string MakeRequestId(const Clock& clock) {
 
 }  // namespace
 
-Call::Call(const RpcEnvironment& environment, grpc::CallbackServerContext& context,
+Call::Call(const RpcEnvironment& environment, grpc::CallbackServerContext& context, CallKind kind,
            absl::string_view method)
-    : environment_(environment), started_(environment.clock->Now()) {
+    : environment_(environment), kind_(kind), started_(environment.clock->Now()) {
+  if (kind_ != CallKind::kStream) ++*environment_.open_calls;
   record_.method = std::string(method);
   record_.peer = context.peer();
   const auto request_id = Metadata(context, kRequestIdKey);
@@ -59,7 +60,7 @@ Call::Call(const RpcEnvironment& environment, grpc::CallbackServerContext& conte
 std::shared_ptr<Call> Call::Begin(const RpcEnvironment& environment,
                                   grpc::CallbackServerContext& context, CallKind kind,
                                   absl::string_view method) {
-  std::shared_ptr<Call> call(new Call(environment, context, method));
+  std::shared_ptr<Call> call(new Call(environment, context, kind, method));
   absl::StatusOr<Principal> principal = environment.gate->Admit(
       {call->record_.peer, Metadata(context, "authorization")}, kind);
   call->admission_ = principal.status();
@@ -73,6 +74,7 @@ grpc::Status Call::Close(const absl::Status& status) {
   record_.status = status;
   record_.duration = environment_.clock->Now() - started_;
   environment_.log->Ended(record_);
+  if (kind_ != CallKind::kStream) --*environment_.open_calls;
   return StatusToGrpc(status);
 }
 

@@ -10,6 +10,7 @@
 //
 // Not here: the kinds of call (unary_call.h, progress_stream.h, ...).
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -50,6 +51,9 @@ struct RpcEnvironment {
   const Clock* clock = nullptr;
   const CallGate* gate = nullptr;
   CallLog* log = nullptr;
+  // Calls that have begun and not ended, streams of sessions apart: what a
+  // drain waits for.
+  std::atomic<int>* open_calls = nullptr;
 };
 
 // Request metadata that names the request; the answer's metadata repeats it.
@@ -80,10 +84,11 @@ class Call : public std::enable_shared_from_this<Call> {
   Executor& executor() const { return *environment_.executor; }
 
  private:
-  Call(const RpcEnvironment& environment, grpc::CallbackServerContext& context,
+  Call(const RpcEnvironment& environment, grpc::CallbackServerContext& context, CallKind kind,
        absl::string_view method);
 
   const RpcEnvironment environment_;
+  const CallKind kind_;
   CallRecord record_;
   absl::Time started_;
   absl::Status admission_;

@@ -19,7 +19,8 @@ absl::StatusOr<Principal> CallGate::Admit(const CallerFacts& caller, CallKind ki
                  "the daemon is starting: it loads the models of its store; ask again")
         .WithRetryDelayMs(kStartingRetryDelayMs);
   }
-  if (phase == ServingPhase::kDraining && kind == CallKind::kNew) {
+  const bool begins = kind == CallKind::kNew || kind == CallKind::kStream;
+  if (phase == ServingPhase::kDraining && begins) {
     return Error(Reason::kDraining,
                  "the daemon is shutting down and begins no new work; ask its successor")
         .WithRetryDelayMs(kDrainingRetryDelayMs);

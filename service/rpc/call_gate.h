@@ -28,6 +28,7 @@ enum class CallKind : uint8_t {
   kInfo,      // answered always: versions, limits, settings
   kExisting,  // refers to what exists: models, open sessions
   kNew,       // begins work: a model, a session, a transfer
+  kStream,    // begins as kNew, and then lasts as long as a session
 };
 
 // When to ask again. Models load in seconds; a daemon that drains is replaced.

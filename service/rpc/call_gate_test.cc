@@ -19,12 +19,15 @@ const Case kCases[] = {
     {ServingPhase::kStarting, CallKind::kInfo, std::nullopt},
     {ServingPhase::kStarting, CallKind::kExisting, Reason::kUnavailable},
     {ServingPhase::kStarting, CallKind::kNew, Reason::kUnavailable},
+    {ServingPhase::kStarting, CallKind::kStream, Reason::kUnavailable},
     {ServingPhase::kServing, CallKind::kInfo, std::nullopt},
     {ServingPhase::kServing, CallKind::kExisting, std::nullopt},
     {ServingPhase::kServing, CallKind::kNew, std::nullopt},
+    {ServingPhase::kServing, CallKind::kStream, std::nullopt},
     {ServingPhase::kDraining, CallKind::kInfo, std::nullopt},
     {ServingPhase::kDraining, CallKind::kExisting, std::nullopt},
     {ServingPhase::kDraining, CallKind::kNew, Reason::kDraining},
+    {ServingPhase::kDraining, CallKind::kStream, Reason::kDraining},
 };
 
 TEST(CallGateTest, EveryPhaseAndKind) {

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
@@ -109,7 +110,8 @@ class CallTest : public testing::Test {
   SerialExecutor executor_;
   CallGate gate_{AuthToken("0a1b"), 1000};
   RecordingLog log_;
-  ScriptedModels models_{{&executor_, &SystemClock(), &gate_, &log_}};
+  std::atomic<int> open_calls_ = 0;
+  ScriptedModels models_{{&executor_, &SystemClock(), &gate_, &log_, &open_calls_}};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::Models::Stub> local_;
   std::unique_ptr<v1::Models::Stub> remote_;
@@ -249,9 +251,10 @@ TEST(CallCancelTest, ReactionThatComesAfterTheCancellationRunsAtOnce) {
   SimExecutor executor(clock);
   const CallGate gate(std::nullopt, 1000);
   RecordingLog log;
+  std::atomic<int> open_calls = 0;
   grpc::CallbackServerContext context;
-  const auto call =
-      Call::Begin({&executor, &clock, &gate, &log}, context, CallKind::kNew, "Models.GetModel");
+  const auto call = Call::Begin({&executor, &clock, &gate, &log, &open_calls}, context,
+                                CallKind::kNew, "Models.GetModel");
   call->PostCancel();
   executor.RunUntilIdle();
   bool reacted = false;
@@ -264,15 +267,33 @@ TEST(CallCancelTest, CancellationOfAClosedCallIsNoNews) {
   SimExecutor executor(clock);
   const CallGate gate(std::nullopt, 1000);
   RecordingLog log;
+  std::atomic<int> open_calls = 0;
   grpc::CallbackServerContext context;
-  const auto call =
-      Call::Begin({&executor, &clock, &gate, &log}, context, CallKind::kNew, "Models.GetModel");
+  const auto call = Call::Begin({&executor, &clock, &gate, &log, &open_calls}, context,
+                                CallKind::kNew, "Models.GetModel");
   bool reacted = false;
   call->OnCancel([&] { reacted = true; });
   call->PostCancel();
   call->Close(absl::OkStatus());
   executor.RunUntilIdle();
   EXPECT_FALSE(reacted);
+}
+
+TEST(CallCountTest, OpenCallsAreCountedButStreams) {
+  SimClock clock;
+  SimExecutor executor(clock);
+  const CallGate gate(std::nullopt, 1000);
+  RecordingLog log;
+  std::atomic<int> open_calls = 0;
+  const RpcEnvironment environment{&executor, &clock, &gate, &log, &open_calls};
+  grpc::CallbackServerContext context;
+  const auto call = Call::Begin(environment, context, CallKind::kExisting, "Models.GetModel");
+  const auto stream = Call::Begin(environment, context, CallKind::kStream, "Sessions.Stream");
+  EXPECT_EQ(open_calls, 1);
+  stream->Close(absl::OkStatus());
+  EXPECT_EQ(open_calls, 1);
+  call->Close(absl::OkStatus());
+  EXPECT_EQ(open_calls, 0);
 }
 
 v1::SaveModelResponse Progress(int64_t done_bytes) {

@@ -165,7 +165,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StartSessionStream(
     const RpcEnvironment& environment, grpc::CallbackServerContext& context,
     SessionTable& sessions) {
   std::shared_ptr<Call> call =
-      Call::Begin(environment, context, CallKind::kNew, "Sessions.Stream");
+      Call::Begin(environment, context, CallKind::kStream, "Sessions.Stream");
   auto stream = std::make_shared<SessionStream>(call, sessions);
   stream->HoldSelf();
   if (call->admission().ok()) {
