@@ -78,9 +78,6 @@ struct StoredLayer {
   bool operator==(const StoredLayer&) const = default;
 };
 
-// The two arrays of a plane, each a tensor of a segment.
-enum class PlanePart : uint8_t { kPayload, kScales };
-
 // A part's name in its segment: "<weight>#<plane>.<part>", for example
 // "layers.0.q.weight#row.payload".
 std::string PartName(absl::string_view weight, PlaneKind kind, PlanePart part);
