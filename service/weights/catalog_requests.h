@@ -88,6 +88,8 @@ struct DeleteModelSpec {
   WeightVersion expected_version;  // 0: any
   bool delete_stored = false;
   std::string request_id;
+
+  bool operator==(const DeleteModelSpec&) const = default;
 };
 
 struct DeleteOutcome {
@@ -106,6 +108,15 @@ struct SwitchSpec {
   std::string fingerprint;
   bool release_unused_planes = false;
   std::string request_id;
+
+  bool operator==(const SwitchSpec&) const = default;
+};
+
+struct SaveSpec {
+  std::string name;
+  std::string request_id;
+
+  bool operator==(const SaveSpec&) const = default;
 };
 
 struct SwitchOutcome {

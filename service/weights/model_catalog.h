@@ -15,66 +15,22 @@
 // Not here: sessions (service/session/), RPC (service/rpc/), bytes on disk
 // (core/checkpoint/).
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-#include "core/base/clock.h"
-#include "core/base/executor.h"
-#include "core/base/file_system.h"
-#include "core/base/strong_int.h"
-#include "core/checkpoint/model_store.h"
-#include "core/quant/quantizer.h"
-#include "core/tensor/memory_budget.h"
 #include "planner/mode_switch.h"
 #include "service/auth/principal.h"
-#include "service/schedule/background_runner.h"
+#include "service/weights/catalog_job.h"
+#include "service/weights/catalog_options.h"
 #include "service/weights/catalog_requests.h"
 #include "service/weights/weight_lease.h"
 
 namespace planewise {
 
-struct CatalogLimits {
-  int models_max = 256;
-  // Versions of one model in memory at once, the newest among them.
-  int live_versions_max = 3;
-  // A younger lease is never taken back.
-  absl::Duration lease_age_min = absl::Minutes(2);
-  // Create, switch, save and verify that wait or run.
-  int jobs_max = 64;
-  // Results kept for repeated request ids.
-  int remembered_requests = 1024;
-  int request_id_bytes_max = 128;
-};
-
-struct CatalogOptions {
-  CatalogLimits limits;
-  // Where models may be read from, as FileSystem::Resolve gives them.
-  std::vector<std::string> source_roots;
-  DeviceFacts device;
-  // Told of every change, on the executor; nullopt: the model is gone. For
-  // health reports. May be empty.
-  std::function<void(const std::string& name, std::optional<ModelState>)> on_state_change;
-};
-
-// All outlive the catalog. No store: versions last as long as the process.
-struct CatalogResources {
-  Executor* executor = nullptr;
-  const Clock* clock = nullptr;
-  BackgroundRunner* runner = nullptr;
-  FileSystem* file_system = nullptr;
-  std::shared_ptr<MemoryBudget> budget;
-  const Quantizer* quantizer = nullptr;
-  ModelStore* store = nullptr;
-};
-
-// Names a call whose work can be abandoned.
-using JobTicket = StrongInt<struct JobTicketTag>;
+struct CatalogState;
 
 // One thread: every call is a task on the executor, and so is every callback.
 // Work that blocks or takes long runs on Lane::kStorage.
@@ -107,8 +63,8 @@ class ModelCatalog final : public LeaseSource {
   // it is created, switched or saved; NO_STORE for delete_stored without one.
   void Delete(const Principal& principal, DeleteModelSpec spec, DoneCallback<DeleteOutcome> done);
 
-  // May the model go to `target`? NOT_FOUND, INVALID_ARGUMENT for a target that
-  // is no legal recipe; a verdict that refuses is a value.
+  // May the model go to `target`? A verdict that refuses is a value, also for a
+  // target that is never legal. NOT_FOUND, MODEL_BUSY while it loads.
   absl::StatusOr<ValidationOutcome> Validate(absl::string_view name,
                                              const SwitchTarget& target) const;
 
@@ -143,10 +99,7 @@ class ModelCatalog final : public LeaseSource {
   void BeginDrain();
 
  private:
-  struct Entry;
-  struct Implementation;
-
-  std::shared_ptr<Implementation> implementation_;
+  const std::shared_ptr<CatalogState> state_;
 };
 
 }  // namespace planewise

@@ -1,0 +1,198 @@
+#include "service/weights/weight_parts_reader.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/quant/quantizer.h"
+#include "service/weights/nominal_cast.h"
+#include "xxhash.h"
+
+namespace planewise {
+namespace {
+
+// One array to be read.
+struct PartRequest {
+  std::shared_ptr<const PrimaryWeight> weight;
+  PlaneKind plane = PlaneKind::kRow;
+  PlanePart part = PlanePart::kPayload;
+};
+
+std::shared_ptr<const Plane> PlaneOf(const PrimaryWeight& weight, PlaneKind kind) {
+  switch (kind) {
+    case PlaneKind::kRow: return weight.row;
+    case PlaneKind::kColumn: return weight.column;
+    case PlaneKind::kHighPrecision: return weight.high_precision;
+  }
+  return nullptr;
+}
+
+// Where a dequantized weight comes from.
+PlaneKind SourcePlane(const PrimaryWeight& weight) {
+  return weight.format == Format::kNone ? PlaneKind::kHighPrecision : PlaneKind::kRow;
+}
+
+class WeightPartsReader final : public WeightReader {
+ public:
+  WeightPartsReader(std::shared_ptr<CatalogState> state, WeightLease lease,
+                    std::vector<PartRequest> requests, std::optional<DType> dequantize_to)
+      : state_(std::move(state)),
+        lease_(std::move(lease)),
+        version_(lease_.version()->version),
+        requests_(std::move(requests)),
+        dequantize_to_(dequantize_to) {}
+
+  void Next(DoneCallback<std::optional<WeightPart>> done) override {
+    using Answer = std::optional<WeightPart>;
+    if (next_ == requests_.size()) {
+      return state_->Answer<Answer>(std::move(done), Answer());
+    }
+    if (!lease_.valid()) {
+      return state_->Answer<Answer>(
+          std::move(done),
+          Error(Reason::kLeaseRevoked,
+                absl::StrCat("version ", version_.value(),
+                             " was given up for newer ones; read the newest")));
+    }
+    auto result = std::make_shared<absl::StatusOr<WeightPart>>(absl::CancelledError());
+    // Checksums and dequantizing take time in proportion to the bytes.
+    state_->resources.runner->Run(
+        Lane::kStorage,
+        [state = state_, request = requests_[next_], version = version_, to = dequantize_to_,
+         result] { *result = Make(*state, request, version, to); },
+        [result, done = std::move(done)]() mutable {
+          if (!result->ok()) return std::move(done)(result->status());
+          std::move(done)(Answer(*std::move(*result)));
+        });
+    ++next_;
+  }
+
+ private:
+  static absl::StatusOr<WeightPart> Make(const CatalogState& state, const PartRequest& request,
+                                         WeightVersion version, std::optional<DType> to) {
+    WeightPart part;
+    part.weight = request.weight->name;
+    part.version = version;
+    part.plane = request.plane;
+    part.part = request.part;
+    if (to.has_value()) {
+      PW_RETURN_IF_ERROR(Dequantize(state, *request.weight, *to, part));
+    } else {
+      DescribeStored(request, part);
+    }
+    part.checksum = XXH3_64bits(part.bytes.data(), part.bytes.size());
+    return part;
+  }
+
+  static void DescribeStored(const PartRequest& request, WeightPart& part) {
+    const std::shared_ptr<const Plane> plane = PlaneOf(*request.weight, request.plane);
+    const PlaneLayout& layout = plane->layout;
+    const bool payload = request.part == PlanePart::kPayload;
+    part.dtype = payload ? layout.payload_dtype : layout.scale_dtype;
+    part.shape = payload
+                     ? std::vector<int64_t>{layout.payload_rows, layout.payload_columns}
+                     : std::vector<int64_t>{layout.scale_rows, layout.scale_columns};
+    part.bytes = payload ? plane->payload.bytes() : plane->scales.bytes();
+    part.owner = plane;
+  }
+
+  static absl::Status Dequantize(const CatalogState& state, const PrimaryWeight& weight, DType to,
+                                 WeightPart& part) {
+    const Plane& source = *PlaneOf(weight, SourcePlane(weight));
+    PW_ASSIGN_OR_RETURN(const int64_t size_bytes, SizeBytes(to, weight.shape.elements()));
+    PW_ASSIGN_OR_RETURN(HostBuffer buffer,
+                        HostBuffer::AllocateUninitialized(
+                            *state.resources.budget, MemoryUse::kTransport, size_bytes,
+                            absl::StrCat("dequantized weight \"", weight.name, "\"")));
+    const MutableMatrixView matrix{buffer.data(), to, weight.shape.out, weight.shape.in};
+    if (weight.format == Format::kNone) {
+      CastToNominal({source.payload.data(), weight.nominal, weight.shape.out, weight.shape.in},
+                    matrix);
+    } else {
+      PW_RETURN_IF_ERROR(state.resources.quantizer->DequantizeMxfp8(
+          SpanOf(source), source.layout.payload_dtype, matrix));
+    }
+    part.dtype = to;
+    part.shape = {weight.shape.out, weight.shape.in};
+    auto owner = std::make_shared<const HostBuffer>(std::move(buffer));
+    part.bytes = owner->bytes();
+    part.owner = std::move(owner);
+    return absl::OkStatus();
+  }
+
+  const std::shared_ptr<CatalogState> state_;
+  const WeightLease lease_;
+  const WeightVersion version_;
+  const std::vector<PartRequest> requests_;
+  const std::optional<DType> dequantize_to_;
+  size_t next_ = 0;
+};
+
+absl::StatusOr<std::shared_ptr<const PrimaryWeight>> FindWeight(const ModelVersion& version,
+                                                                const std::string& name) {
+  for (const HostedLayer& layer : version.layers) {
+    if (layer.weight->name == name) return layer.weight;
+    if (layer.bias != nullptr && layer.bias->name == name) return layer.bias;
+  }
+  return Error(Reason::kNotFound,
+               absl::StrCat("model \"", version.model, "\" version ", version.version.value(),
+                            ": it has no weight \"", name, "\"; describe it to see them"))
+      .With("model", version.model)
+      .With("weight", name);
+}
+
+// The arrays of `weight` that are asked for.
+absl::Status AddRequests(const std::shared_ptr<const PrimaryWeight>& weight,
+                         const ReadWeightsSpec& spec, std::vector<PartRequest>& requests) {
+  if (spec.dequantize_to.has_value()) {
+    requests.push_back({weight, SourcePlane(*weight), PlanePart::kPayload});
+    return absl::OkStatus();
+  }
+  const std::shared_ptr<const Plane> plane = PlaneOf(*weight, *spec.plane);
+  if (plane == nullptr) {
+    return Error(Reason::kNotFound, absl::StrCat("weight \"", weight->name, "\": its ",
+                                                 Name(*spec.plane), " plane is not stored"))
+        .With("weight", weight->name);
+  }
+  requests.push_back({weight, *spec.plane, PlanePart::kPayload});
+  if (plane->layout.scale_bytes > 0) {
+    requests.push_back({weight, *spec.plane, PlanePart::kScales});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WeightReader>> MakeWeightReader(
+    const std::shared_ptr<CatalogState>& state, WeightLease lease, const ReadWeightsSpec& spec) {
+  if (spec.plane.has_value() == spec.dequantize_to.has_value()) {
+    return Error(Reason::kInvalidRequest,
+                 absl::StrCat("fields plane and dequantize_to: ",
+                              spec.plane.has_value() ? "both" : "none", " set; set one of them"));
+  }
+  if (spec.dequantize_to.has_value() && !IsHighPrecision(*spec.dequantize_to)) {
+    return Error(Reason::kDtypeUnsupported,
+                 absl::StrCat("field dequantize_to: ", Name(*spec.dequantize_to),
+                              "; required F32, BF16 or F16"));
+  }
+  const std::shared_ptr<const ModelVersion> version = lease.version();
+  std::vector<PartRequest> requests;
+  for (const std::string& name : spec.weights) {
+    PW_ASSIGN_OR_RETURN(const std::shared_ptr<const PrimaryWeight> weight,
+                        FindWeight(*version, name));
+    PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
+  }
+  if (spec.weights.empty()) {
+    for (const HostedLayer& layer : version->layers) {
+      PW_RETURN_IF_ERROR(AddRequests(layer.weight, spec, requests));
+    }
+  }
+  return std::make_unique<WeightPartsReader>(state, std::move(lease), std::move(requests),
+                                             spec.dequantize_to);
+}
+
+}  // namespace planewise
