@@ -83,7 +83,7 @@ typedef struct {
   const char* token;
   /* Shown by the daemon's tools. NULL: "planewise". */
   const char* client_name;
-  /* How long to try to reach the daemon. 0: 30 seconds. */
+  /* How long to try to reach the daemon before a call fails, now and later. 0: 30 seconds. */
   int64_t connect_timeout_ms;
 } planewise_client_options;
 
