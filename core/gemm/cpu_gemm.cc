@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 #include "core/gemm/tile_kernels.h"
 #include "core/gemm/wide_gemm.h"
 #include "core/numeric/default_float_environment.h"
+#include "core/quant/visit_dtype.h"
 
 namespace planewise {
 namespace {
@@ -137,7 +139,7 @@ struct CpuGemm::Chunk {
 class CpuGemm::Product {
  public:
   Product(CpuGemm& gemm, const GemmProblem& problem, const GemmOperand& a, const GemmOperand& b,
-          const float* bias, MutableMatrixView c, std::vector<Chunk> chunks, HostBuffer block)
+          MatrixView bias, MutableMatrixView c, std::vector<Chunk> chunks, HostBuffer block)
       : gemm_(gemm),
         problem_(problem),
         a_{problem.a, problem.value_dtype, a},
@@ -231,13 +233,16 @@ class CpuGemm::Product {
     std::byte* tiles = gemm_.ScratchOf(worker);
     float* sums = reinterpret_cast<float*>(tiles + kTileBytes);
     std::byte* product_scratch = tiles + kTileBytes + kSumsBytes;
+    float bias[kMaxTileColumns];
+    ReadBias(column, columns, bias);
     const int64_t tile_count = CeilDivide(columns, kTileColumns);
     const int64_t panel_count = CeilDivide(rows, kPanelRows);
     if (chunks_.empty()) {
       std::fill_n(sums, kPanelSums, 0.0f);
       for (int64_t panel = 0; panel < panel_count; ++panel) {
         for (int64_t tile = 0; tile < tile_count; ++tile) {
-          StoreTile(sums, first_row, panel * kPanelRows, rows, column + tile * kTileColumns);
+          StoreTile(sums, bias + tile * kTileColumns, first_row, panel * kPanelRows, rows,
+                    column + tile * kTileColumns);
         }
       }
     }
@@ -256,7 +261,8 @@ class CpuGemm::Product {
                                                      TileAt(tiles, tile, chunk), tile_sums,
                                                      product_scratch));
           if (&chunk != &chunks_.back()) continue;
-          StoreTile(tile_sums, first_row, panel * kPanelRows, rows, column + tile * kTileColumns);
+          StoreTile(tile_sums, bias + tile * kTileColumns, first_row, panel * kPanelRows, rows,
+                    column + tile * kTileColumns);
         }
       }
     }
@@ -271,10 +277,25 @@ class CpuGemm::Product {
     }
   }
 
+  void ReadBias(int64_t column, int64_t columns, float* out) {
+    if (bias_.data == nullptr) return;
+    VisitHighPrecision(bias_.dtype, [&](auto tag) {
+      using Element = decltype(tag);
+      const Element* in = static_cast<const Element*>(bias_.data) + column;
+      for (int64_t j = 0; j < columns; ++j) {
+        if constexpr (std::is_same_v<Element, float>) {
+          out[j] = in[j];
+        } else {
+          out[j] = in[j].ToFloat();
+        }
+      }
+    });
+  }
+
   // Rows [row, row + 64) of the block as far as it has them, 64 columns of C
   // as far as it has them. Rows that were left out are not touched.
-  void StoreTile(const float* sums, int64_t first_row, int64_t row, int64_t rows,
-                 int64_t column) {
+  void StoreTile(const float* sums, const float* bias, int64_t first_row, int64_t row,
+                 int64_t rows, int64_t column) {
     const int64_t count = std::min(kPanelRows, rows - row);
     float undone[kTileColumns];
     for (int64_t i = 0; i < count; ++i, sums += kTileColumns) {
@@ -288,15 +309,15 @@ class CpuGemm::Product {
         }
         row_sums = undone;
       }
-      StoreRowOfC(row_sums, first_row + row + i, column);
+      StoreRowOfC(row_sums, bias, first_row + row + i, column);
     }
   }
 
-  void StoreRowOfC(const float* sums, int64_t row, int64_t column) {
+  void StoreRowOfC(const float* sums, const float* bias, int64_t row, int64_t column) {
     const int64_t columns = std::min(kTileColumns, problem_.n - column);
     const int64_t bytes = problem_.output == DType::kF32 ? 4 : 2;
     std::byte* to = static_cast<std::byte*>(c_.data) + (row * problem_.n + column) * bytes;
-    StoreRow(sums, bias_ != nullptr ? bias_ + column : nullptr, columns, problem_.output, to);
+    StoreRow(sums, bias_.data != nullptr ? bias : nullptr, columns, problem_.output, to);
   }
 
   void MultiplyWideRows(absl::Span<const int64_t> rows) {
@@ -305,9 +326,11 @@ class CpuGemm::Product {
       float* sums = reinterpret_cast<float*>(gemm_.ScratchOf(worker) + kTileBytes);
       const int64_t column = tile * kTileColumns;
       const int64_t columns = std::min(kTileColumns, problem_.n - column);
+      float bias[kTileColumns];
+      ReadBias(column, columns, bias);
       MultiplyWide(a_, b_, problem_.k, rows, column, columns, sums, kTileColumns);
       for (size_t i = 0; i < rows.size(); ++i) {
-        StoreRowOfC(sums + i * kTileColumns, rows[i], column);
+        StoreRowOfC(sums + i * kTileColumns, bias, rows[i], column);
       }
     });
   }
@@ -317,7 +340,7 @@ class CpuGemm::Product {
   const OperandSource a_;
   const OperandSource b_;
   std::array<int16_t, kTileColumns> b_shifts_;
-  const float* bias_;
+  const MatrixView bias_;
   const MutableMatrixView c_;
   const std::vector<Chunk> chunks_;
   HostBuffer block_;
@@ -364,7 +387,7 @@ absl::StatusOr<std::vector<CpuGemm::Chunk>> CpuGemm::ChunksOf(const GemmProblem&
 }
 
 absl::StatusOr<GemmPath> CpuGemm::Run(const GemmProblem& problem, const GemmOperand& a,
-                                      const GemmOperand& b, const float* bias,
+                                      const GemmOperand& b, MatrixView bias,
                                       MutableMatrixView c, MemoryBudget& budget) {
   PW_RETURN_IF_ERROR(problem.Validate());
   absl::Status status = CheckOperand("A", problem.a, a, problem.m, problem.k);
@@ -376,6 +399,10 @@ absl::StatusOr<GemmPath> CpuGemm::Run(const GemmProblem& problem, const GemmOper
     return Error(Reason::kShapeMismatch,
                  absl::StrCat(problem.ToString(), ": C is [", c.rows, ",", c.columns, "] ",
                               Name(c.dtype)));
+  }
+  if (bias.data != nullptr && bias.elements() != problem.n) {
+    return Error(Reason::kShapeMismatch, absl::StrCat(problem.ToString(), ": bias has ",
+                                                      bias.elements(), " elements"));
   }
   if (problem.m == 0 || problem.n == 0) {
     return problem.multiplies_codes() ? GemmPath::kExpanded : GemmPath::kHighPrecision;

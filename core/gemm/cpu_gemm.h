@@ -53,15 +53,15 @@ class CpuGemm {
   // What Run takes from its budget, as kTransient, while it runs.
   static int64_t WorkspaceBytes(const GemmProblem& problem);
 
-  // Computes problem's C into c [m, n], every element. `bias` is nullptr or
-  // F32 [n], added in F32 before the result is rounded. With k == 0, C is the
-  // bias, or zeros. Says how codes were multiplied: kExpandedFp32 if any row of
-  // A was.
+  // Computes problem's C into c [m, n], every element. `bias` is [1, n] or has
+  // no data; it is added in F32 before the result is rounded. With k == 0, C is
+  // the bias, or zeros. Says how codes were multiplied: kExpandedFp32 if any row
+  // of A was.
   // INVALID_ARGUMENT if operands or c do not fit the problem, RESOURCE_EXHAUSTED
   // if the workspace does not fit, FAILED_PRECONDITION / ARCH_UNSUPPORTED if
   // oneDNN has no implementation: c is untouched then.
   absl::StatusOr<GemmPath> Run(const GemmProblem& problem, const GemmOperand& a,
-                               const GemmOperand& b, const float* bias, MutableMatrixView c,
+                               const GemmOperand& b, MatrixView bias, MutableMatrixView c,
                                MemoryBudget& budget);
 
   // For work around GEMMs, between runs.

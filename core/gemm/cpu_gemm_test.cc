@@ -66,6 +66,11 @@ class CpuGemmTest : public testing::Test {
     gemm_ = *std::move(gemm);
   }
 
+  static MatrixView ViewOf(const std::vector<float>& bias) {
+    if (bias.empty()) return {};
+    return {bias.data(), DType::kF32, 1, static_cast<int64_t>(bias.size())};
+  }
+
   struct Result {
     GemmPath path;
     std::vector<uint8_t> bytes;
@@ -76,7 +81,7 @@ class CpuGemmTest : public testing::Test {
     const int64_t element_bytes = problem.output == DType::kF32 ? 4 : 2;
     std::vector<uint8_t> c(static_cast<size_t>(problem.m * problem.n * element_bytes), 0xA5);
     const absl::StatusOr<GemmPath> path =
-        gemm_->Run(problem, a.operand(), b.operand(), bias.empty() ? nullptr : bias.data(),
+        gemm_->Run(problem, a.operand(), b.operand(), ViewOf(bias),
                    {c.data(), problem.output, problem.m, problem.n}, *budget_);
     EXPECT_TRUE(path.ok()) << problem << ": " << path.status();
     return {path.value_or(GemmPath::kNative), std::move(c)};
@@ -201,7 +206,7 @@ TEST_F(CpuGemmTest, RefusesValuesThatBf16WouldChange) {
   const GemmProblem problem = {1, 32, 32, a.format, b.format, DType::kBF16, DType::kBF16,
                                DType::kBF16};
   uint16_t c[32] = {};
-  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), b.data.operand(), nullptr,
+  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), b.data.operand(), MatrixView(),
                          {c, DType::kBF16, 1, 32}, *budget_),
               HasReason(Reason::kInvalidRequest, HasSubstr("compute in F32")));
 }
@@ -281,13 +286,13 @@ TEST_F(CpuGemmTest, RefusesOperandsThatDoNotFit) {
                                DType::kF32};
   std::vector<float> c(4 * 32, 7.0f);
   const MutableMatrixView view = {c.data(), DType::kF32, 4, 32};
-  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), a.data.operand(), nullptr, view, *budget_),
+  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), a.data.operand(), MatrixView(), view, *budget_),
               HasReason(Reason::kShapeMismatch, HasSubstr("operand B")));
-  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), b.data.operand(), nullptr,
+  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), b.data.operand(), MatrixView(),
                          {c.data(), DType::kF32, 32, 4}, *budget_),
               HasReason(Reason::kShapeMismatch, HasSubstr("C is [32,4]")));
   const std::shared_ptr<MemoryBudget> small = MemoryBudget::Create(100);
-  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), b.data.operand(), nullptr, view, *small),
+  EXPECT_THAT(gemm_->Run(problem, a.data.operand(), b.data.operand(), MatrixView(), view, *small),
               HasReason(Reason::kMemoryShortfall));
   EXPECT_EQ(c, std::vector<float>(4 * 32, 7.0f));
 }
@@ -301,7 +306,7 @@ TEST_F(CpuGemmTest, TakesTheWorkspaceItAnnounces) {
                                  b.format, DType::kBF16, DType::kBF16, DType::kF32};
     const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Create(1 << 30);
     std::vector<float> c(static_cast<size_t>(size.m * size.n));
-    PW_ASSERT_OK(gemm_->Run(problem, a.data.operand(), b.data.operand(), nullptr,
+    PW_ASSERT_OK(gemm_->Run(problem, a.data.operand(), b.data.operand(), MatrixView(),
                             {c.data(), DType::kF32, size.m, size.n}, *budget));
     EXPECT_EQ(budget->peak_bytes(MemoryUse::kTransient), CpuGemm::WorkspaceBytes(problem));
     EXPECT_EQ(budget->used_bytes(), 0);

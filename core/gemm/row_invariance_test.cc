@@ -104,7 +104,7 @@ TEST_P(RowInvarianceTest, EveryCountAndPositionGivesTheSameBits) {
                                  c.value_dtype, c.compute, DType::kF32};
     std::vector<float> result(static_cast<size_t>(rows * kColumns));
     const absl::StatusOr<GemmPath> path =
-        gemm->Run(problem, part.operand(), b.operand(), nullptr,
+        gemm->Run(problem, part.operand(), b.operand(), MatrixView(),
                   {result.data(), DType::kF32, rows, kColumns}, *budget);
     EXPECT_TRUE(path.ok()) << path.status();
     return result;

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/gemm/gemm_path.h"
+#include "core/layer/linear_mode.h"
 #include "core/layer/model_version.h"
 #include "core/quant/quantizer.h"
 #include "core/tensor/host_buffer.h"
@@ -25,15 +26,6 @@
 namespace planewise {
 
 class CpuGemm;  // core/gemm/cpu_gemm.h
-
-// What a session wants of one forward.
-struct LinearMode {
-  Recipe recipe;  // with the effective backward_override
-  bool backward_enabled = true;
-  bool save_for_backward = false;
-  bool weight_gradient = false;      // dW will be asked of the backward
-  bool save_original_input = false;  // as requested; the override may force it
-};
 
 // What forward keeps of X. Immutable. Backward uses the recipe, override and
 // weight in here, whatever the model's are by then.
@@ -109,6 +101,8 @@ struct LinearBackwardPlan {
   LinearGradients wanted;
   GemmPath dgrad_path = GemmPath::kExpanded;
   GemmPath wgrad_path = GemmPath::kExpanded;
+  // Peak in MemoryUse::kTransient; an upper bound for a high-precision primary
+  // under dequantized, where only the quantized W shows how it is multiplied.
   int64_t workspace_bytes = 0;
 };
 
