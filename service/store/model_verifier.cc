@@ -36,7 +36,8 @@ bool IsStored(ModelStore* store, const std::string& name) {
 }  // namespace
 
 absl::StatusOr<VerifyOutcome> VerifyModel(const std::string& model, const LiveVersion& live,
-                                          ModelStore* store, const TransferControl& control) {
+                                          ModelStore* store, MemoryBudget& budget,
+                                          const TransferControl& control) {
   VerifyOutcome outcome;
   std::vector<LiveChecksum> checksums;
   if (live.version != nullptr) {
@@ -46,7 +47,7 @@ absl::StatusOr<VerifyOutcome> VerifyModel(const std::string& model, const LiveVe
     CompareWithRecorded(checksums, *live.recorded, outcome.findings);
   }
   if (IsStored(store, model)) {
-    PW_ASSIGN_OR_RETURN(const VerifyReport report, store->Verify(model, control));
+    PW_ASSIGN_OR_RETURN(const VerifyReport report, store->Verify(model, budget, control));
     outcome.tensor_count = std::max(outcome.tensor_count, report.tensor_count);
     outcome.checked_bytes += report.checked_bytes;
     for (const VerifyFinding& finding : report.findings) {

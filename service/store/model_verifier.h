@@ -13,6 +13,7 @@
 #include "core/checkpoint/model_store.h"
 #include "core/checkpoint/transfer.h"
 #include "core/layer/model_version.h"
+#include "core/tensor/memory_budget.h"
 #include "service/weights/catalog_requests.h"
 
 namespace planewise {
@@ -24,10 +25,12 @@ struct LiveVersion {
 };
 
 // Verifies `model` in memory, if `live` has a version, and in `store`, if that
-// is not nullptr and holds the model. Blocks on the disk. Damage is a finding;
-// CANCELLED, and failures to read at all, are failures.
+// is not nullptr and holds the model; that takes memory of one plane. Blocks on
+// the disk. Damage is a finding; CANCELLED, RESOURCE_EXHAUSTED, and failures to
+// read at all, are failures.
 absl::StatusOr<VerifyOutcome> VerifyModel(const std::string& model, const LiveVersion& live,
-                                          ModelStore* store, const TransferControl& control);
+                                          ModelStore* store, MemoryBudget& budget,
+                                          const TransferControl& control);
 
 }  // namespace planewise
 

@@ -98,6 +98,7 @@ JobTicket ModelCatalog::Verify(const Principal&, std::string name, ProgressCallb
       [state = state_, job, verification] {
         verification->outcome =
             VerifyModel(verification->model, verification->live, state->resources.store,
+                        *state->resources.budget,
                         LaneProgress(*state->resources.executor, job, "verify"));
       },
       [job, verification, what] {

@@ -24,7 +24,7 @@ class Loader {
         number_(number),
         quantizer_(quantizer),
         budget_(budget),
-        control_(control) {}
+        meter_(control, "load", source.plan.totals.source_bytes) {}
 
   absl::StatusOr<ModelVersion> Load() {
     ModelVersion version;
@@ -163,19 +163,12 @@ class Loader {
                         HostBuffer::AllocateUninitialized(budget_, MemoryUse::kTransient,
                                                           tensor.length, tensor.name));
     for (int64_t offset = 0; offset < tensor.length; offset += kTransferBytes) {
-      if (control_.cancel != nullptr && *control_.cancel) {
-        return Error(Reason::kCancelled, absl::StrCat("loading was given up at tensor \"",
-                                                      tensor.name, "\""));
-      }
       const int64_t size_bytes = std::min(kTransferBytes, tensor.length - offset);
       PW_RETURN_IF_ERROR(source_.directory.Read(
           tensor, offset,
           buffer.mutable_bytes().subspan(static_cast<size_t>(offset),
                                          static_cast<size_t>(size_bytes))));
-      done_bytes_ += size_bytes;
-      if (control_.on_progress) {
-        control_.on_progress({done_bytes_, source_.plan.totals.source_bytes, tensor.name});
-      }
+      PW_RETURN_IF_ERROR(meter_.Advance(tensor.name, size_bytes));
     }
     return buffer;
   }
@@ -185,8 +178,7 @@ class Loader {
   const WeightVersion number_;
   const Quantizer& quantizer_;
   MemoryBudget& budget_;
-  const TransferControl& control_;
-  int64_t done_bytes_ = 0;
+  TransferMeter meter_;
 };
 
 }  // namespace
