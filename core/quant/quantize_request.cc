@@ -1,6 +1,6 @@
 #include "core/quant/quantize_request.h"
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -66,12 +66,10 @@ void ZeroScalePadding(const PlaneSpan& plane) {
   const int64_t padding_columns = layout.scale_columns - layout.used_scale_columns;
   uint8_t* scales = plane.scales;
   for (int64_t row = 0; row < layout.used_scale_rows; ++row, scales += layout.scale_columns) {
-    std::memset(scales + layout.used_scale_columns, 0, static_cast<size_t>(padding_columns));
+    std::fill_n(scales + layout.used_scale_columns, padding_columns, uint8_t{0});
   }
   const int64_t padding_rows = layout.scale_rows - layout.used_scale_rows;
-  if (padding_rows > 0) {
-    std::memset(scales, 0, static_cast<size_t>(padding_rows * layout.scale_columns));
-  }
+  std::fill_n(scales, padding_rows * layout.scale_columns, uint8_t{0});
 }
 
 }  // namespace planewise
