@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "service/listen_address.h"
 #include "service/session/session_limits.h"
-#include "service/weights/model_catalog.h"
+#include "service/weights/catalog_options.h"
 
 namespace planewise {
 
