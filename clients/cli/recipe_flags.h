@@ -1,0 +1,59 @@
+#ifndef PLANEWISE_CLIENTS_CLI_RECIPE_FLAGS_H_
+#define PLANEWISE_CLIENTS_CLI_RECIPE_FLAGS_H_
+// --recipe, --backward-override, --policy, --future-mode: the flags that verbs
+// share, and what they mean together with the environment.
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "clients/cli/environment_defaults.h"
+#include "core/recipe/recipe.h"
+#include "core/tensor/plane_set.h"
+#include "planewise/v1/recipe.pb.h"
+
+namespace planewise {
+
+class RecipeFlags {
+ public:
+  // `default_format` is shown in the help; empty: the flag may be left out and
+  // Resolve() then takes `unset_format`.
+  void AddTo(CLI::App& app, const std::string& default_format);
+
+  // The recipe that flags and environment name; --backward-override wins over the
+  // environment. INVALID_ARGUMENT as CheckRecipe; names the environment variable
+  // if the override came from there.
+  absl::StatusOr<Recipe> Resolve(const EnvironmentLookup& environment,
+                                 Format unset_format = Format::kNone) const;
+
+ private:
+  std::string format_;
+  std::string backward_override_;
+};
+
+class PlaneFlags {
+ public:
+  void AddTo(CLI::App& app);
+  absl::StatusOr<PlanePolicy> policy() const { return ParsePlanePolicy(policy_); }
+  absl::StatusOr<std::vector<BackwardOverride>> future_modes() const;
+  bool backward_enabled() const { return !inference_; }
+  bool trainable() const { return trainable_; }
+
+ private:
+  std::string policy_ = "AUTO";
+  std::vector<std::string> future_modes_;
+  bool inference_ = false;
+  bool trainable_ = false;
+};
+
+v1::Recipe ToProto(const Recipe& recipe);
+v1::BackwardOverride ToProto(BackwardOverride value);
+v1::PlanePolicy ToProto(PlanePolicy policy);
+
+// "mxfp8(backward_override=dequantized)"; "unknown" for what this build cannot read.
+std::string RecipeText(const v1::Recipe& recipe);
+
+}  // namespace planewise
+
+#endif  // PLANEWISE_CLIENTS_CLI_RECIPE_FLAGS_H_

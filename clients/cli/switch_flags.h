@@ -1,0 +1,32 @@
+#ifndef PLANEWISE_CLIENTS_CLI_SWITCH_FLAGS_H_
+#define PLANEWISE_CLIENTS_CLI_SWITCH_FLAGS_H_
+// What `validate` and `switch` share: which model, to which mode.
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "clients/cli/recipe_flags.h"
+#include "clients/cli/verb.h"
+
+namespace planewise {
+
+class SwitchFlags {
+ public:
+  void AddTo(CLI::App& app);
+
+  const std::string& name() const { return name_; }
+  bool release_unused_planes() const { return release_unused_planes_; }
+
+  // The target. A format that is not named is the model's, so it may have to be
+  // asked for.
+  absl::StatusOr<Recipe> Target(Client& client) const;
+
+ private:
+  std::string name_;
+  bool release_unused_planes_ = false;
+  RecipeFlags recipe_;
+};
+
+}  // namespace planewise
+
+#endif  // PLANEWISE_CLIENTS_CLI_SWITCH_FLAGS_H_
