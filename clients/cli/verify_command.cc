@@ -1,9 +1,14 @@
 #include "clients/cli/verify_command.h"
 
+#include <cstdint>
+#include <limits>
+#include <memory>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/posix_file_system.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/model_store.h"
+#include "core/tensor/memory_budget.h"
 #include "planner/memory_report.h"
 
 namespace planewise {
@@ -33,7 +38,10 @@ absl::StatusOr<v1::VerifyResult> VerifyStored(const VerifyFlags& flags) {
   control.on_progress = [&bar](const TransferProgress& progress) {
     bar.Show("verify", progress.object, progress.done_bytes, progress.total_bytes);
   };
-  PW_ASSIGN_OR_RETURN(const VerifyReport report, store->Verify(flags.name, control));
+  // One plane in memory at a time; this process holds nothing else.
+  const std::shared_ptr<MemoryBudget> budget =
+      MemoryBudget::Create(std::numeric_limits<int64_t>::max());
+  PW_ASSIGN_OR_RETURN(const VerifyReport report, store->Verify(flags.name, *budget, control));
   v1::VerifyResult result;
   result.set_ok(report.findings.empty());
   result.set_checked_bytes(report.checked_bytes);
