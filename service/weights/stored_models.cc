@@ -125,8 +125,9 @@ absl::StatusOr<std::optional<DeleteOutcome>> BeginDelete(
 // Loads one stored model after another, each published before the next begins.
 class StoredLoads : public std::enable_shared_from_this<StoredLoads> {
  public:
-  StoredLoads(std::shared_ptr<CatalogState> state, DoneCallback<std::vector<std::string>> done)
-      : state_(std::move(state)), done_(std::move(done)), models_(state_->resources.store->List()) {}
+  StoredLoads(std::shared_ptr<CatalogState> state, std::vector<StoredModel> models,
+              DoneCallback<std::vector<std::string>> done)
+      : state_(std::move(state)), done_(std::move(done)), models_(std::move(models)) {}
 
   void Begin() {
     // All names at once, so that nobody creates a model of one in between.
@@ -213,10 +214,12 @@ void DeleteModel(const std::shared_ptr<CatalogState>& state, const Principal& pr
 
 void LoadStoredModels(const std::shared_ptr<CatalogState>& state,
                       DoneCallback<std::vector<std::string>> done) {
-  if (state->resources.store == nullptr) {
+  std::vector<StoredModel> models;
+  if (state->resources.store != nullptr) models = state->resources.store->List();
+  if (models.empty()) {
     return state->Answer<std::vector<std::string>>(std::move(done), std::vector<std::string>());
   }
-  std::make_shared<StoredLoads>(state, std::move(done))->Begin();
+  std::make_shared<StoredLoads>(state, std::move(models), std::move(done))->Begin();
 }
 
 }  // namespace planewise
