@@ -27,7 +27,8 @@ absl::StatusOr<std::string> ResolveWithinRoots(FileSystem& file_system, absl::st
   if (inside) return resolved;
   return Error(Reason::kPathOutsideRoots,
                absl::StrCat("path \"", path, "\" is not below a configured root: ",
-                            absl::StrJoin(roots, ", ")))
+                            roots.empty() ? "there is none" : absl::StrJoin(roots, ", "),
+                            "; move it below one, or start the daemon with another --root"))
       .With("path", path);
 }
 
