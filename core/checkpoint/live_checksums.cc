@@ -14,8 +14,8 @@ namespace planewise {
 
 absl::StatusOr<std::vector<LiveChecksum>> LiveChecksums(const ModelVersion& version,
                                                         const TransferControl& control) {
-  const std::string what = absl::StrCat("checksums of model \"", version.model, "\"");
-  TransferMeter meter(control, what, version.stored_bytes());
+  TransferMeter meter(control, absl::StrCat("checksums of model \"", version.model, "\""),
+                      version.stored_bytes());
   std::vector<LiveChecksum> checksums;
   for (const LivePart& part : LivePartsOf(version)) {
     absl::Span<const std::byte> bytes = part.bytes();

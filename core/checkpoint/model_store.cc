@@ -277,8 +277,8 @@ absl::StatusOr<SaveOutcome> ModelStore::WriteVersion(const ModelVersion& version
   std::vector<std::string> swept;
   PW_RETURN_IF_ERROR(SweepUnacknowledged(disk_, paths, durable.version, swept));
 
-  const std::string what = absl::StrCat("save of ", Quoted(version.model));
-  TransferMeter meter(control, what, version.stored_bytes());
+  TransferMeter meter(control, absl::StrCat("save of ", Quoted(version.model)),
+                      version.stored_bytes());
   PW_ASSIGN_OR_RETURN(const StoredParts stored,
                       WriteSegments(disk_, paths.segments, version.version, LivePartsOf(version),
                                     kSegmentBytesTarget, meter));
@@ -329,11 +329,12 @@ absl::StatusOr<VerifyReport> ModelStore::Verify(absl::string_view model, MemoryB
     if (known.code() != absl::StatusCode::kDataLoss) return known;
     VerifyReport report;
     report.findings.push_back(FindingOf(std::string(model), known));
+    report.damage = known;
     return report;
   }
   PW_ASSIGN_OR_RETURN(VerifyReport report, VerifyVersion(disk_, ModelPaths(root_, model).segments,
                                                          *entry->manifest, budget, control));
-  SetDamage(model, report.findings.empty() ? absl::OkStatus() : DamageOf(report.findings.front()));
+  SetDamage(model, report.damage);
   return report;
 }
 

@@ -97,9 +97,8 @@ class ModelStore {
                                     const TransferControl& control);
 
   // Reads every byte of the durable version, one plane in memory at a time
-  // (MemoryUse::kTransient). Damage is in the report, not in the status; what
-  // List() says of the model follows the report. NOT_FOUND; RESOURCE_EXHAUSTED;
-  // CANCELLED.
+  // (MemoryUse::kTransient). Damage is in the report, not in the status, and is
+  // what List() says from then on. NOT_FOUND; RESOURCE_EXHAUSTED; CANCELLED.
   absl::StatusOr<VerifyReport> Verify(absl::string_view model, MemoryBudget& budget,
                                       const TransferControl& control);
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -30,16 +32,16 @@ struct TransferControl {
 class TransferMeter {
  public:
   // `what` names the transfer in the error of a cancelled one, for example
-  // `save of model "a"`. Outlives neither argument.
-  TransferMeter(const TransferControl& control, absl::string_view what, int64_t total_bytes)
-      : control_(control), what_(what), total_bytes_(total_bytes) {}
+  // `save of model "a"`.
+  TransferMeter(TransferControl control, std::string what, int64_t total_bytes)
+      : control_(std::move(control)), what_(std::move(what)), total_bytes_(total_bytes) {}
 
   // `bytes` more of `object` are done. CANCELLED if the caller gave up.
   absl::Status Advance(absl::string_view object, int64_t bytes);
 
  private:
-  const TransferControl& control_;
-  const absl::string_view what_;
+  const TransferControl control_;
+  const std::string what_;
   const int64_t total_bytes_;
   int64_t done_bytes_ = 0;
 };

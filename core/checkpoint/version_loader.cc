@@ -121,8 +121,8 @@ absl::StatusOr<ModelVersion> LoadVersion(FileSystem& file_system, absl::string_v
     PW_ASSIGN_OR_RETURN(SegmentReader reader, SegmentReader::Open(file_system, segments, segment));
     readers.push_back(std::move(reader));
   }
-  const std::string what = absl::StrCat("load of model \"", manifest.model, "\"");
-  TransferMeter meter(control, what, manifest.stored_bytes());
+  TransferMeter meter(control, absl::StrCat("load of model \"", manifest.model, "\""),
+                      manifest.stored_bytes());
   for (const PartRead& read : std::move(allocation).Reads()) {
     const SegmentReader& reader = readers[static_cast<size_t>(read.part.stored->segment)];
     PW_RETURN_IF_ERROR(reader.Read(read.part, read.destination, meter));

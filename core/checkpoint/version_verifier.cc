@@ -59,6 +59,7 @@ class Verifier {
   absl::StatusOr<bool> IsSound(const absl::Status& status, std::string object) {
     if (status.ok()) return true;
     if (status.code() != absl::StatusCode::kDataLoss) return status;
+    report_.damage.Update(status);
     report_.findings.push_back(FindingOf(std::move(object), status));
     return false;
   }
@@ -170,12 +171,6 @@ VerifyFinding FindingOf(std::string object, const absl::Status& damage) {
     finding.byte_offset = 0;
   }
   return finding;
-}
-
-absl::Status DamageOf(const VerifyFinding& finding) {
-  return Error(Reason::kCorruptFile, absl::StrCat(finding.object, ": ", finding.text))
-      .With("file", finding.file)
-      .With("byteOffset", finding.byte_offset);
 }
 
 absl::StatusOr<VerifyReport> VerifyVersion(FileSystem& file_system, absl::string_view segments,

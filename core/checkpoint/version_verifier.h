@@ -28,15 +28,15 @@ struct VerifyFinding {
   bool operator==(const VerifyFinding&) const = default;
 };
 
-// The finding that a DATA_LOSS status of the store is, and back.
+// The finding that a DATA_LOSS status of the store is.
 VerifyFinding FindingOf(std::string object, const absl::Status& damage);
-absl::Status DamageOf(const VerifyFinding& finding);
 
 struct VerifyReport {
   WeightVersion version;
   int64_t checked_bytes = 0;
   int64_t tensor_count = 0;  // parts: payloads and scales
-  std::vector<VerifyFinding> findings;  // empty: every byte is as written
+  std::vector<VerifyFinding> findings;  // empty: all is well
+  absl::Status damage;  // OK: every byte is as written; else the first that is not
 };
 
 // `segments` is the model's segments directory. RESOURCE_EXHAUSTED for the
