@@ -63,6 +63,7 @@ absl::Status CheckDequantizeMxfp8(const ConstPlaneSpan& plane, DType element, Ma
 
 void ZeroScalePadding(const PlaneSpan& plane) {
   const PlaneLayout& layout = plane.layout;
+  if (layout.scale_bytes == 0) return;  // no matrix, and perhaps no buffer
   const int64_t padding_columns = layout.scale_columns - layout.used_scale_columns;
   uint8_t* scales = plane.scales;
   for (int64_t row = 0; row < layout.used_scale_rows; ++row, scales += layout.scale_columns) {
