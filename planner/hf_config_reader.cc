@@ -200,7 +200,8 @@ absl::Status UnknownArchitecture(absl::string_view observed) {
 absl::StatusOr<ArchitectureFacts> ReadArchitecture(ConfigKeys& keys) {
   const Json* list = keys.Find("architectures");
   if (list == nullptr || list->is_null()) {
-    return UnknownArchitecture("\"architectures\" is absent; state one, for example [\"BertModel\"]");
+    return UnknownArchitecture(
+        "\"architectures\" is absent; state one, for example [\"BertModel\"]");
   }
   if (!list->is_array() || list->size() != 1 || !list->front().is_string()) {
     return UnknownArchitecture("\"architectures\" is not a list of exactly one name");
@@ -237,8 +238,9 @@ DType ReadDType(ConfigKeys& keys) {
   const std::optional<std::string> dtype = keys.String("dtype");
   if (torch_dtype.has_value() && dtype.has_value() && *torch_dtype != *dtype) {
     keys.Fail(Error(Reason::kInvalidCheckpoint,
-                    absl::StrCat("config.json: \"dtype\" is \"", *dtype, "\" and \"torch_dtype\" \"",
-                                 *torch_dtype, "\"; they must agree")));
+                    absl::StrCat("config.json: \"dtype\" is \"", *dtype,
+                                 "\" and \"torch_dtype\" is \"", *torch_dtype,
+                                 "\"; they must agree")));
   }
   // Without either, transformers makes the parameters in torch's default type.
   const std::string text = dtype.value_or(torch_dtype.value_or("float32"));
