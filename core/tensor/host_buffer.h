@@ -9,12 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/tensor/block_cache.h"
 #include "core/tensor/memory_budget.h"
 
 namespace planewise {
-
-// Start of every buffer: a cache line, and a full AVX-512 register.
-inline constexpr size_t kHostAlignmentBytes = 64;
 
 // Movable. Thread-compatible.
 class HostBuffer {
@@ -43,7 +41,9 @@ class HostBuffer {
 
  private:
   struct Free {
-    void operator()(std::byte* data) const;
+    std::shared_ptr<BlockCache> blocks;
+    int64_t capacity_bytes;
+    void operator()(std::byte* data) const { blocks->Give({data, capacity_bytes}); }
   };
 
   Reservation reservation_;

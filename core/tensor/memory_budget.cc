@@ -9,6 +9,12 @@
 #include "core/base/status_macros.h"
 
 namespace planewise {
+namespace {
+
+// Of the limit, at most one part in so many lies idle in kept blocks.
+constexpr int64_t kKeptShare = 4;
+
+}  // namespace
 
 absl::string_view Name(MemoryUse use) {
   switch (use) {
@@ -51,6 +57,12 @@ void Reservation::ChargeTo(MemoryUse use) {
   use_ = use;
 }
 
+MemoryBudget::MemoryBudget(int64_t limit_bytes, std::shared_ptr<MemoryBudget> parent)
+    : limit_bytes_(limit_bytes),
+      parent_(std::move(parent)),
+      blocks_(parent_ != nullptr ? parent_->blocks_
+                                 : std::make_shared<BlockCache>(limit_bytes / kKeptShare)) {}
+
 std::shared_ptr<MemoryBudget> MemoryBudget::Create(int64_t limit_bytes) {
   return std::shared_ptr<MemoryBudget>(new MemoryBudget(limit_bytes, nullptr));
 }
@@ -73,7 +85,11 @@ absl::StatusOr<Reservation> MemoryBudget::Reserve(MemoryUse use, int64_t size_by
   int64_t& peak = peak_[static_cast<size_t>(use)];
   used += size_bytes;
   peak = std::max(peak, used);
-  if (parent_ != nullptr) parent_->Move(MemoryUse::kTransient, use, size_bytes);
+  if (parent_ != nullptr) {
+    parent_->Move(MemoryUse::kTransient, use, size_bytes);
+  } else {
+    blocks_->TrimTo(limit_bytes_ - UsedLocked());
+  }
   return Reservation(shared_from_this(), use, size_bytes);
 }
 

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
+#include "core/tensor/block_cache.h"
 
 namespace planewise {
 
@@ -67,6 +68,11 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   // nobody else can take them while it runs. Fails as Reserve.
   absl::StatusOr<Admission> Admit(int64_t size_bytes, absl::string_view what);
 
+  // Where memory of this budget comes from and goes. What it keeps, and nobody
+  // uses, is counted nowhere, and shrinks as the budget fills up: both together
+  // stay within the limit.
+  const std::shared_ptr<BlockCache>& blocks() const { return blocks_; }
+
   int64_t limit_bytes() const { return limit_bytes_; }
   int64_t used_bytes() const;
   int64_t used_bytes(MemoryUse use) const;
@@ -77,8 +83,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  private:
   friend class Admission;
   friend class Reservation;
-  MemoryBudget(int64_t limit_bytes, std::shared_ptr<MemoryBudget> parent)
-      : limit_bytes_(limit_bytes), parent_(std::move(parent)) {}
+  MemoryBudget(int64_t limit_bytes, std::shared_ptr<MemoryBudget> parent);
   void Release(MemoryUse use, int64_t size_bytes);
   void Move(MemoryUse from, MemoryUse to, int64_t size_bytes);
   void CloseAdmission();
@@ -88,6 +93,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   // Of an admission: where its bytes are counted too, what is not yet reserved
   // as kTransient. Locked after this one's mutex.
   const std::shared_ptr<MemoryBudget> parent_;
+  const std::shared_ptr<BlockCache> blocks_;  // an admission's is its parent's
   mutable Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::array<int64_t, kMemoryUseCount> used_ ABSL_GUARDED_BY(mutex_) = {};

@@ -1,5 +1,6 @@
 #include "service/rpc/session_stream.h"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -20,6 +21,10 @@ namespace {
 
 using ClientFrame = SplitFrame<v1::ClientFrame>;
 
+// Frames that may wait for the executor while gRPC reads the next one: enough to
+// keep both at work, few enough to cost little (each is at most a chunk).
+constexpr int kFramesAheadMax = 4;
+
 grpc::ByteBuffer Encode(OutgoingFrame frame) {
   if (frame.data == nullptr) return MakeFrame(frame.header);
   const absl::string_view bytes(reinterpret_cast<const char*>(frame.data), frame.size_bytes);
@@ -27,7 +32,7 @@ grpc::ByteBuffer Encode(OutgoingFrame frame) {
 }
 
 // Tasks hold a share of the reactor, since a read may end after Finish(). All
-// fields but the buffers belong to the executor.
+// fields but those of reading belong to the executor.
 class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public std::enable_shared_from_this<SessionStream> {
  public:
@@ -54,6 +59,7 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
       return;
     }
     Post([this, frame = Split<v1::ClientFrame>(incoming_)] { Receive(frame); });
+    if (++frames_ahead_ < kFramesAheadMax) StartRead(&incoming_);
   }
 
   void OnWriteDone(bool ok) override {
@@ -84,6 +90,8 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   }
 
   void Receive(const absl::StatusOr<ClientFrame>& frame) {
+    // Reading stopped when the last place was taken, and goes on now that it is free.
+    if (frames_ahead_-- == kFramesAheadMax && stream_) StartRead(&incoming_);
     if (!stream_) return;
     if (!frame.ok()) return EndWith(frame.status());
     std::vector<absl::Span<const std::byte>> data;
@@ -91,7 +99,6 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
       data.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
     }
     sessions_.OnFrame(*stream_, frame->header, data);
-    if (stream_) StartRead(&incoming_);
   }
 
   // Writes what may go out; ends the call when nothing will.
@@ -149,6 +156,7 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   SessionTable& sessions_;
   std::shared_ptr<SessionStream> self_;
   grpc::ByteBuffer incoming_;  // being read
+  std::atomic<int> frames_ahead_ = 0;  // read, and not yet received by the executor
   grpc::ByteBuffer outgoing_;  // being written
   std::optional<StreamId> stream_;  // while it is attached to the table
   std::optional<grpc::ByteBuffer> after_write_;

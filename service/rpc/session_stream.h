@@ -1,7 +1,8 @@
 #ifndef PLANEWISE_SERVICE_RPC_SESSION_STREAM_H_
 #define PLANEWISE_SERVICE_RPC_SESSION_STREAM_H_
 // Sessions.Stream on gRPC: carries frames between the wire and the session
-// table, one read and one write in flight. Tensor bytes do not pass through
+// table, one read and one write in flight; a few frames that were read may wait
+// for the executor. Tensor bytes do not pass through
 // protobuf: read, they go from gRPC's slices to the session; written, they are
 // lent from where they lie.
 //
