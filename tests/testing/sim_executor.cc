@@ -18,23 +18,20 @@ void SimExecutor::RunUntilIdle() {
 void SimExecutor::RunFor(absl::Duration duration) {
   const absl::Time end = clock_.Now() + duration;
   RunUntilIdle();
-  while (!delayed_.empty() && delayed_.begin()->first.first <= end) {
-    AdvanceToNextTimer();
+  while (next_timer() <= end) {
+    AdvanceTo(next_timer());
     RunUntilIdle();
   }
-  clock_.Advance(end - clock_.Now());
+  AdvanceTo(end);
 }
 
-bool SimExecutor::AdvanceToNextTimer() {
-  if (delayed_.empty()) return false;
-  const absl::Time due = delayed_.begin()->first.first;
-  if (due > clock_.Now()) clock_.Advance(due - clock_.Now());
-  Collect();
-  return true;
+absl::Time SimExecutor::next_timer() const {
+  return delayed_.empty() ? absl::InfiniteFuture() : delayed_.begin()->first.first;
 }
 
-void SimExecutor::Collect() {
-  while (!delayed_.empty() && delayed_.begin()->first.first <= clock_.Now()) {
+void SimExecutor::AdvanceTo(absl::Time time) {
+  if (time > clock_.Now()) clock_.Advance(time - clock_.Now());
+  while (next_timer() <= clock_.Now()) {
     ready_.push_back(std::move(delayed_.begin()->second));
     delayed_.erase(delayed_.begin());
   }

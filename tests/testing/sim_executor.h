@@ -34,13 +34,12 @@ class SimExecutor final : public Executor {
   void RunUntilIdle();
   // Moves time on by `duration`, running every task when it is due.
   void RunFor(absl::Duration duration);
-  // Moves time to the next delayed task and makes it ready; false if there is none.
-  bool AdvanceToNextTimer();
+  // When the next delayed task is due; InfiniteFuture if there is none.
+  absl::Time next_timer() const;
+  // Moves time on and makes tasks ready that are due then.
+  void AdvanceTo(absl::Time time);
 
  private:
-  // Makes delayed tasks ready that are due.
-  void Collect();
-
   SimClock& clock_;
   std::deque<Task> ready_;
   // By due time; equal times run in the order posted.

@@ -1,0 +1,127 @@
+#include "tests/sim/sim_link.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace planewise {
+namespace {
+
+// Frames on their way in one direction. A transport writes the next one when
+// the last one has left, so few are.
+constexpr size_t kOnTheirWayMax = 3;
+
+}  // namespace
+
+SimLink::SimLink(SessionTable& table, SessionClient& client, const Clock& clock, SimRandom& random,
+                 const LinkFaults& faults, ReplyFilter reply_filter)
+    : table_(table),
+      client_(client),
+      clock_(clock),
+      random_(random),
+      faults_(faults),
+      reply_filter_(std::move(reply_filter)),
+      stream_(table.AddStream(Principal{"sim"}, [this] { writable_ = true; })) {
+  client_.OnStreamOpened(clock_.Now());
+}
+
+SimLink::~SimLink() { Break(); }
+
+void SimLink::Break() {
+  if (std::exchange(broken_, true)) return;
+  table_.RemoveStream(stream_);
+  requests_.clear();
+  replies_.clear();
+}
+
+bool SimLink::Step() {
+  if (broken_) return false;
+  if (faults_.stream_break > 0 && random_.OneIn(faults_.stream_break * 4)) {
+    Break();
+    client_.OnStreamBroken(clock_.Now(), absl::UnavailableError("the simulated network broke"));
+    return true;
+  }
+  // Any of the four that can, beginning anywhere.
+  const int64_t first = random_.Below(4);
+  for (int64_t i = 0; i < 4; ++i) {
+    switch ((first + i) % 4) {
+      case 0: if (TakeRequest()) return true; break;
+      case 1: if (DeliverRequest()) return true; break;
+      case 2: if (TakeReply()) return true; break;
+      case 3: if (DeliverReply()) return true; break;
+    }
+  }
+  return false;
+}
+
+bool SimLink::TakeRequest() {
+  if (requests_.size() >= kOnTheirWayMax) return false;
+  std::optional<SessionClient::OutgoingFrame> next = client_.NextFrame(clock_.Now());
+  if (!next.has_value()) return false;
+  requests_.push_back({std::move(next->frame), std::string(next->data)});
+  return true;
+}
+
+bool SimLink::DeliverRequest() {
+  if (requests_.empty()) return false;
+  if (Suffer(requests_)) return true;
+  const Request request = std::move(requests_.front());
+  requests_.pop_front();
+  // In slices, as a transport hands them over.
+  const auto* bytes = reinterpret_cast<const std::byte*>(request.data.data());
+  const size_t half = request.data.size() / 2;
+  const absl::Span<const std::byte> slices[] = {{bytes, half},
+                                                {bytes + half, request.data.size() - half}};
+  table_.OnFrame(stream_, request.frame, slices);
+  return true;
+}
+
+bool SimLink::TakeReply() {
+  if (!writable_ || replies_.size() >= kOnTheirWayMax) return false;
+  std::optional<OutgoingFrame> next = table_.NextFrame(stream_);
+  writable_ = next.has_value();
+  if (!next.has_value()) return false;
+  replies_.push_back(*std::move(next));
+  return true;
+}
+
+bool SimLink::DeliverReply() {
+  if (replies_.empty() || stalled_) return false;
+  if (Suffer(replies_)) return true;
+  const OutgoingFrame reply = std::move(replies_.front());
+  replies_.pop_front();
+  if (reply_filter_ && reply_filter_(reply.header) == ReplyFate::kDrop) return true;
+  const absl::string_view data(reinterpret_cast<const char*>(reply.data), reply.size_bytes);
+  const absl::string_view slices[] = {data.substr(0, data.size() / 3),
+                                      data.substr(data.size() / 3)};
+  client_.OnFrame(clock_.Now(), reply.header, slices);
+  if (reply.last) {
+    Break();
+    client_.OnStreamBroken(clock_.Now(), absl::OkStatus());
+  }
+  return true;
+}
+
+// Lets a fault have its way with the frame that is next; true if one did.
+template <typename Frame>
+bool SimLink::Suffer(std::deque<Frame>& frames) {
+  if (faults_.drop > 0 && random_.OneIn(faults_.drop)) {
+    frames.pop_front();
+    return true;
+  }
+  if (faults_.duplicate > 0 && random_.OneIn(faults_.duplicate)) {
+    frames.push_back(frames.front());
+    return true;
+  }
+  if (faults_.delay > 0 && frames.size() > 1 && random_.OneIn(faults_.delay)) {
+    const auto place = frames.begin() + 1 + random_.Below(static_cast<int64_t>(frames.size()) - 1);
+    std::rotate(frames.begin(), frames.begin() + 1, place + 1);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace planewise
