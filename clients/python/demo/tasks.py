@@ -1,0 +1,124 @@
+"""The text task: which team does a request go to? And the training loop for it.
+
+The same loop trains the local and the remote model: a BERT encoder with LoRA adapters, mean
+pooling, and a linear head.
+"""
+
+import csv
+import random
+
+import torch
+from torch import nn
+
+LORA_RANK = 8
+BATCH = 16
+EPOCHS = 5
+LEARNING_RATE = 1e-3
+HELD_OUT = 1 / 3
+
+
+def load_tickets(path, seed):
+    """([(text, label)] for training, the same held out, class names); classes stay balanced."""
+    by_class = {}
+    with open(path, newline="", encoding="utf-8") as file:
+        for label, text in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            by_class.setdefault(label, []).append(text)
+    names = sorted(by_class)
+    shuffle = random.Random(seed)
+    train, held_out = [], []
+    for number, name in enumerate(names):
+        texts = by_class[name]
+        shuffle.shuffle(texts)
+        cut = round(len(texts) * HELD_OUT)
+        held_out += [(text, number) for text in texts[:cut]]
+        train += [(text, number) for text in texts[cut:]]
+    return train, held_out, names
+
+
+def majority_accuracy(train, held_out):
+    """Of a classifier that always names the most frequent class of the training set."""
+    labels = [label for _, label in train]
+    guess = max(set(labels), key=labels.count)
+    return sum(label == guess for _, label in held_out) / len(held_out)
+
+
+class Classifier(nn.Module):
+    """Mean-pooled encoder outputs, then a linear head in float32."""
+
+    def __init__(self, encoder, hidden_size, class_count):
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(hidden_size, class_count)
+
+    def forward(self, input_ids, attention_mask):
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        mask = attention_mask.unsqueeze(-1).to(states.dtype)
+        pooled = (states * mask).sum(1) / mask.sum(1)
+        return self.head(pooled.float())
+
+
+def make_classifier(model_directory, class_count, seed):
+    """A BF16 BERT from `model_directory` with fresh LoRA adapters and head from `seed`."""
+    import transformers
+    from peft import LoraConfig, get_peft_model
+
+    # It warns of the pooler, which mean pooling does without.
+    transformers.logging.set_verbosity_error()
+    encoder = transformers.BertModel.from_pretrained(model_directory, add_pooling_layer=False)
+    hidden_size = encoder.config.hidden_size
+    torch.manual_seed(seed)
+    adapters = LoraConfig(
+        r=LORA_RANK,
+        lora_alpha=2 * LORA_RANK,
+        lora_dropout=0.0,
+        target_modules=["query", "key", "value", "dense"],
+    )
+    encoder = get_peft_model(encoder.bfloat16(), adapters)
+    # Adapters train in float32; the frozen base computes in BF16.
+    for parameter in encoder.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+    return Classifier(encoder, hidden_size, class_count)
+
+
+def batches(examples, tokenizer, order):
+    """(input_ids, attention_mask, labels) in steps of BATCH."""
+    for start in range(0, len(order), BATCH):
+        chosen = [examples[i] for i in order[start : start + BATCH]]
+        encoded = tokenizer([text for text, _ in chosen], padding=True, return_tensors="pt")
+        labels = torch.tensor([label for _, label in chosen])
+        yield encoded["input_ids"], encoded["attention_mask"], labels
+
+
+@torch.no_grad()
+def accuracy(classifier, examples, tokenizer):
+    classifier.eval()
+    right = 0
+    for input_ids, mask, labels in batches(examples, tokenizer, range(len(examples))):
+        right += int((classifier(input_ids, mask).argmax(-1) == labels).sum())
+    return right / len(examples)
+
+
+def train(classifier, examples, tokenizer, seed, on_step, end_step=None):
+    """Trains adapters and head. on_step(step, steps, loss). Returns the last epoch's mean loss."""
+    classifier.train()
+    trainable = [p for p in classifier.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, lr=LEARNING_RATE)
+    shuffle = random.Random(seed)
+    order = list(range(len(examples)))
+    steps = EPOCHS * -(-len(examples) // BATCH)
+    step = 0
+    for _ in range(EPOCHS):
+        shuffle.shuffle(order)
+        losses = []
+        for input_ids, mask, labels in batches(examples, tokenizer, order):
+            loss = nn.functional.cross_entropy(classifier(input_ids, mask), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if end_step:
+                end_step()
+            losses.append(loss.item())
+            step += 1
+            on_step(step, steps, losses[-1])
+    return sum(losses) / len(losses)
