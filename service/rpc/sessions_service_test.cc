@@ -22,12 +22,14 @@
 #include "planewise/v1/session.grpc.pb.h"
 #include "proto/status/grpc_status.h"
 #include "proto/status/status_codec.h"
+#include "service/compute/fake_linear_compute.h"
 #include "service/compute/linear_executor.h"
 #include "service/rpc/call_gate.h"
 #include "service/schedule/thread_runner.h"
 #include "service/session/session_limits.h"
 #include "service/session/session_table.h"
-#include "tests/testing/fake_models.h"
+#include "service/weights/fake_lease_source.h"
+#include "tests/testing/integer_model.h"
 #include "tests/testing/socket_directory.h"
 #include "tests/testing/status_matchers.h"
 
@@ -36,8 +38,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kIn = 64;
-constexpr int64_t kOut = 32;
+constexpr int64_t kIn = 8;
+constexpr int64_t kOut = 4;
 constexpr int64_t kTokens = 3;
 
 class NoLog final : public CallLog {
@@ -45,21 +47,12 @@ class NoLog final : public CallLog {
   void Ended(const CallRecord&) override {}
 };
 
-// X of distinct BF16 codes; what they mean does not matter to a copy.
-std::string Input() {
-  std::string bytes(kTokens * kIn * 2, '\0');
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7);
-  return bytes;
+std::string Bytes(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-// What CopyingCompute makes of it: the first kOut columns of each row.
-std::string Output() {
-  std::string bytes;
-  for (int64_t row = 0; row < kTokens; ++row) {
-    bytes += Input().substr(row * kIn * 2, kOut * 2);
-  }
-  return bytes;
-}
+// X [kTokens, kIn].
+std::string Input() { return Bytes(IntegerMatrix(kTokens, kIn, 1)); }
 
 v1::OpenSession OpenNew() {
   v1::OpenSession open;
@@ -76,7 +69,7 @@ v1::Operation Forward(uint64_t id, uint64_t input_position) {
   forward.set_model("m");
   forward.set_layer("l");
   forward.set_step(1);
-  forward.mutable_input()->set_data_type(v1::DATA_TYPE_BF16);
+  forward.mutable_input()->set_data_type(v1::DATA_TYPE_F32);
   forward.mutable_input()->add_shape(kTokens);
   forward.mutable_input()->add_shape(kIn);
   return operation;
@@ -107,7 +100,7 @@ class SessionsServiceTest : public testing::Test {
   };
 
   void SetUp() override {
-    executor_.Post([this] { models_.Publish("m", "l", kOut, kIn); });
+    executor_.Post([this] { models_.Publish(version_); });
     gate_.Enter(ServingPhase::kServing);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(directory_.Address(), grpc::InsecureServerCredentials());
@@ -153,11 +146,16 @@ class SessionsServiceTest : public testing::Test {
     // In two chunks, cut anywhere.
     const std::string input = Input();
     frame.mutable_chunk()->set_position(position);
-    frame.mutable_chunk()->set_data(input.substr(0, 100));
+    frame.mutable_chunk()->set_data(input.substr(0, 50));
     stream.Write(frame);
-    frame.mutable_chunk()->set_position(position + 100);
-    frame.mutable_chunk()->set_data(input.substr(100));
+    frame.mutable_chunk()->set_position(position + 50);
+    frame.mutable_chunk()->set_data(input.substr(50));
     stream.Write(frame);
+  }
+
+  // Y of Input().
+  std::string Output() const {
+    return Bytes(ExpectedForward(version_->layers[0], IntegerMatrix(kTokens, kIn, 1)));
   }
 
   // The next result and its bytes; window frames in between are skipped.
@@ -177,9 +175,11 @@ class SessionsServiceTest : public testing::Test {
   SerialExecutor executor_;
   ThreadRunner runner_{executor_};
   std::shared_ptr<MemoryBudget> budget_ = MemoryBudget::Create(int64_t{1} << 30);
-  CopyingCompute compute_;
+  FakeLinearCompute compute_;
   LinearExecutor linear_{compute_, runner_, budget_};
-  FakeModels models_{SystemClock()};
+  std::shared_ptr<const ModelVersion> version_ =
+      MakeIntegerVersion(*budget_, "m", 1, {{"l", kOut, kIn}});
+  FakeLeaseSource models_{SystemClock()};
   std::atomic<uint64_t> random_ = 1;
   SessionTable sessions_{{&executor_, &SystemClock(), &models_, &linear_, budget_},
                          SessionLimits(),

@@ -31,7 +31,7 @@ SessionHost::SessionHost(const std::string& address, const SessionLimits& limits
                 [this] { return random_++; }),
       gate_(AuthToken("bench"), geteuid()),
       server_service_(environment_, Describe(limits), {}, budget_) {
-  executor_.Post([this, out, in] { models_.Publish("m", "l", out, in); });
+  executor_.Post([this, out, in] { models_.Publish(MakeHollowVersion("m", "l", out, in)); });
   gate_.Enter(ServingPhase::kServing);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port_);

@@ -22,7 +22,8 @@
 #include "service/schedule/thread_runner.h"
 #include "service/session/session_limits.h"
 #include "service/session/session_table.h"
-#include "tests/testing/fake_models.h"
+#include "service/weights/fake_lease_source.h"
+#include "tests/bench/copying_compute.h"
 
 namespace planewise {
 
@@ -47,7 +48,7 @@ class SessionHost {
   std::shared_ptr<MemoryBudget> budget_ = MemoryBudget::Create(int64_t{1} << 40);
   CopyingCompute compute_;
   LinearExecutor linear_{compute_, runner_, budget_};
-  FakeModels models_{SystemClock()};
+  FakeLeaseSource models_{SystemClock()};
   std::atomic<uint64_t> random_ = 1;
   SessionTable sessions_;
   CallGate gate_;
