@@ -132,8 +132,8 @@ PLANEWISE_EXPORT planewise_error* planewise_client_call(planewise_client* client
 typedef struct {
   const char* weight;
   uint64_t version;
-  int32_t plane;     /* planewise.v1.Plane; 0: dequantized */
-  int32_t part;      /* planewise.v1.PlanePart; 0: dequantized or high precision */
+  int32_t plane;     /* planewise.v1.Plane that was read, also to dequantize it */
+  int32_t part;      /* planewise.v1.PlanePart; dequantized values are a payload */
   int32_t data_type; /* planewise.v1.DataType */
   const int64_t* shape;
   size_t rank;

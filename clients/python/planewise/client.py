@@ -14,12 +14,13 @@ from planewise.session import Session
 class WeightPart:
     """One tensor that read_weights brought.
 
-    Attributes: weight (name), version, plane ("row", "column", "high_precision" or
-    "dequantized"), part ("payload", "scales" or ""), data_type, shape, data (bytearray).
+    Attributes: weight (name), version, plane that was read ("row", "column" or
+    "high_precision"), part ("payload" or "scales"; dequantized values are a payload), data_type,
+    shape, data (bytearray).
     """
 
-    _PLANES = {0: "dequantized", 1: "row", 2: "column", 3: "high_precision"}
-    _PARTS = {0: "", 1: "payload", 2: "scales"}
+    _PLANES = {1: "row", 2: "column", 3: "high_precision"}
+    _PARTS = {1: "payload", 2: "scales"}
 
     def __init__(self, header):
         self.weight = header.weight.decode()
@@ -242,8 +243,8 @@ class Client:
             None,
             ctypes.byref(response),
         )
-        _check_with(failure, error)
         try:
+            _check_with(failure, error)
             return json.loads(ctypes.string_at(response).decode())
         finally:
             library.planewise_string_free(response)
@@ -255,10 +256,12 @@ class Client:
 
 
 def _check_with(failure, error):
-    """Raises a callback's own exception before the CANCELLED that it caused."""
+    """As check(), but a callback's own exception goes before what it caused.
+
+    It is raised also if the call was done before the daemon heard of it.
+    """
     try:
         check(error)
-    except Exception:
+    finally:
         if failure:
             raise failure[0] from None
-        raise
