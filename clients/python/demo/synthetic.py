@@ -11,7 +11,8 @@ def make_model(directory, texts, seed):
     """Writes a two-layer BERT and its tokenizer into `directory`."""
     from transformers import BertConfig, BertModel
 
-    words = sorted({word for text in texts for word in re.findall(r"[a-z]+|[^\sa-z]", text.lower())})
+    tokens = re.compile(r"[a-z]+|[^\sa-z]")
+    words = sorted({word for text in texts for word in tokens.findall(text.lower())})
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")

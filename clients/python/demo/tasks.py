@@ -6,15 +6,25 @@ pooling, and a linear head.
 
 import csv
 import random
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 LORA_RANK = 8
 BATCH = 16
-EPOCHS = 5
-LEARNING_RATE = 1e-3
 HELD_OUT = 1 / 3
+
+
+@dataclass(frozen=True)
+class Schedule:
+    epochs: int
+    learning_rate: float
+
+
+# A pretrained encoder needs little; a random one has to learn the words themselves.
+PRETRAINED = Schedule(epochs=5, learning_rate=1e-3)
+RANDOM = Schedule(epochs=12, learning_rate=3e-3)
 
 
 def load_tickets(path, seed):
@@ -99,16 +109,16 @@ def accuracy(classifier, examples, tokenizer):
     return right / len(examples)
 
 
-def train(classifier, examples, tokenizer, seed, on_step, end_step=None):
+def train(classifier, examples, tokenizer, schedule, seed, on_step, end_step=None):
     """Trains adapters and head. on_step(step, steps, loss). Returns the last epoch's mean loss."""
     classifier.train()
     trainable = [p for p in classifier.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trainable, lr=LEARNING_RATE)
+    optimizer = torch.optim.AdamW(trainable, lr=schedule.learning_rate)
     shuffle = random.Random(seed)
     order = list(range(len(examples)))
-    steps = EPOCHS * -(-len(examples) // BATCH)
+    steps = schedule.epochs * -(-len(examples) // BATCH)
     step = 0
-    for _ in range(EPOCHS):
+    for _ in range(schedule.epochs):
         shuffle.shuffle(order)
         losses = []
         for input_ids, mask, labels in batches(examples, tokenizer, order):
