@@ -8,6 +8,8 @@ or float16; the type is kept. Contiguous CPU tensors are sent from and received 
 memory.
 """
 
+import dataclasses
+
 import torch
 from torch import nn
 
@@ -52,7 +54,8 @@ class _RemoteLinearFunction(torch.autograd.Function):
         # The graph holds ctx, ctx holds the handle: the operand lives as long as the graph.
         ctx.operand = forward.handle
         ctx.activation = x.dtype
-        layer.last_forward = forward
+        # Without the handle: a layer outlives the graphs that went through it.
+        layer.last_forward = dataclasses.replace(forward, handle=None)
         return y.to(x.device)
 
     @staticmethod
