@@ -13,6 +13,7 @@
 #include "clients/cpp/client_session.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "planewise/v1/session.pb.h"
 
 struct planewise_session {
   std::unique_ptr<planewise::ClientSession> session;

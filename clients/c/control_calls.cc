@@ -6,6 +6,8 @@
 #include "clients/c/message_json.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "planewise/v1/models.pb.h"
+#include "planewise/v1/server.pb.h"
 
 namespace planewise {
 namespace {

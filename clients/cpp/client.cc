@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/daemon_channel.h"
+#include "clients/cpp/session_client.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"

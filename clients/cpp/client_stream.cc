@@ -12,6 +12,21 @@ namespace {
 
 constexpr char kMethod[] = "/planewise.v1.Sessions/Stream";
 
+// Why the stream ended. What the daemon says has details; these codes without any are
+// gRPC's, for a connection or stream that was reset.
+absl::Status StreamStatus(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::UNKNOWN:
+    case grpc::StatusCode::INTERNAL:
+      if (status.error_details().empty()) return absl::UnavailableError(status.error_message());
+      break;
+    default:
+      break;
+  }
+  return StatusFromGrpc(status);
+}
+
 }  // namespace
 
 ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel, Executor* executor,
@@ -92,7 +107,7 @@ void ClientStream::RemoveHoldIfIdle() {
 }
 
 void ClientStream::OnDone(const grpc::Status& status) {
-  absl::Status why = bad_frame_.ok() ? StatusFromGrpc(status) : bad_frame_;
+  absl::Status why = bad_frame_.ok() ? StreamStatus(status) : bad_frame_;
   executor_->Post(
       [self = std::move(self_), why = std::move(why)] { self->events_->OnBroken(*self, why); });
 }

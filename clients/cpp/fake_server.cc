@@ -20,13 +20,12 @@ constexpr size_t kWeightChunkBytes = 1000;
 
 FakeServer::FakeServer(Options options) : options_(std::move(options)), session_(options_.session) {
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(static_cast<v1::Models::Service*>(this));
   builder.RegisterService(static_cast<v1::Server::Service*>(this));
   builder.RegisterService(static_cast<v1::Sessions::Service*>(this));
   server_ = builder.BuildAndStart();
-  target_ = absl::StrCat("127.0.0.1:", port);
+  target_ = absl::StrCat("127.0.0.1:", port_);
 }
 
 FakeServer::~FakeServer() {

@@ -48,6 +48,7 @@ class FakeServer final : public v1::Models::Service,
 
   // 127.0.0.1:PORT.
   const std::string& target() const { return target_; }
+  int port() const { return port_; }
 
   // The next call of `method` does its work, and then fails with `status`: its reply
   // is lost. Several are lost one after another.
@@ -92,6 +93,7 @@ class FakeServer final : public v1::Models::Service,
   int64_t frame_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string weight_bytes_ ABSL_GUARDED_BY(mutex_);
   bool weight_corrupt_ ABSL_GUARDED_BY(mutex_) = false;
+  int port_ = 0;
   std::string target_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/tensor_spec.h"
+#include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 
@@ -26,6 +27,22 @@ absl::string_view KindOf(const v1::Operation& operation) {
       return "operation";
   }
   return "operation";
+}
+
+bool IsOfSameKind(const v1::Operation& operation, const v1::OperationResult& result) {
+  switch (operation.kind_case()) {
+    case v1::Operation::kForward:
+      return result.has_forward();
+    case v1::Operation::kBackward:
+      return result.has_backward();
+    case v1::Operation::kEndStep:
+      return result.has_end_step();
+    case v1::Operation::kRelease:
+      return result.has_release();
+    case v1::Operation::KIND_NOT_SET:
+      return false;
+  }
+  return false;
 }
 
 // `buffers` are spans of either kind; `which` names one, for example "input".
@@ -73,6 +90,22 @@ std::vector<v1::TensorSpec> ResultTensors(const v1::OperationResult& result) {
     if (backward.has_bias_gradient()) tensors.push_back(backward.bias_gradient());
   }
   return tensors;
+}
+
+absl::Status CheckAnswer(const v1::Operation& operation, const v1::OperationResult& result) {
+  if (!IsOfSameKind(operation, result)) {
+    return Error(Reason::kInternal, absl::StrCat("a result that is not of a ", KindOf(operation),
+                                                 " for operation ", result.id()));
+  }
+  int64_t tensor_bytes = 0;
+  for (const v1::TensorSpec& tensor : ResultTensors(result)) {
+    PW_ASSIGN_OR_RETURN(const int64_t size, SizeBytes(tensor));
+    PW_ASSIGN_OR_RETURN(tensor_bytes, CheckedAdd(tensor_bytes, size));
+  }
+  if (tensor_bytes == result.result_bytes()) return absl::OkStatus();
+  return Error(Reason::kInternal,
+               absl::StrCat("a result of ", result.result_bytes(), " bytes for operation ",
+                            result.id(), ", whose tensors have ", tensor_bytes));
 }
 
 absl::Status CheckInputs(const v1::Operation& operation,

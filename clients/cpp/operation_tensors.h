@@ -17,6 +17,10 @@ namespace planewise {
 std::vector<v1::TensorSpec> InputTensors(const v1::Operation& operation);
 std::vector<v1::TensorSpec> ResultTensors(const v1::OperationResult& result);
 
+// Is a result without an error one that `operation` can have, and its size that of its
+// tensors? INTERNAL if not: no daemon sends such a thing.
+absl::Status CheckAnswer(const v1::Operation& operation, const v1::OperationResult& result);
+
 // Has each tensor of `operation` its bytes in `inputs`, each tensor of `result` memory of its size
 // in `outputs`? INVALID_ARGUMENT / SHAPE_MISMATCH, or what SizeBytes finds.
 absl::Status CheckInputs(const v1::Operation& operation,

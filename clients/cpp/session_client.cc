@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/operation_tensors.h"
 #include "core/base/error.h"
+#include "core/base/reason.h"
 #include "core/base/status_macros.h"
 #include "proto/status/status_codec.h"
 
@@ -165,8 +166,12 @@ void SessionClient::OnResult(absl::Time now, const v1::OperationResult& result) 
     return EndForBrokenDaemon(
         absl::StrCat("a result of ", result.result_bytes(), " bytes for operation ", result.id()));
   }
+  if (!failed) {
+    const absl::Status answer = CheckAnswer(pending->operation, result);
+    if (!answer.ok()) return EndForBrokenDaemon(answer.message());
+    pending->output_error = CheckOutputs(result, pending->outputs);
+  }
   pending->result = result;
-  if (!failed) pending->output_error = CheckOutputs(result, pending->outputs);
   Progress(now);
   violations_ = 0;
   CompleteFront(now);

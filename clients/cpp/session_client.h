@@ -71,7 +71,8 @@ class SessionClient {
   };
 
   // A frame to send. `data` is chunk.data and not in `frame`: it is memory of the
-  // operation `lender` and must stay lent no longer than its result is awaited.
+  // caller of operation `lender`. Who sends it later than now must keep that caller from
+  // taking the memory back, even if the operation's completion comes meanwhile.
   struct OutgoingFrame {
     v1::ClientFrame frame;
     absl::string_view data;

@@ -22,6 +22,9 @@
 #include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/base/mutex.h"
+#include "core/base/strong_int.h"
+#include "planewise/v1/session.pb.h"
+#include "proto/frame/frame_codec.h"
 
 namespace planewise {
 
