@@ -19,6 +19,7 @@ C_HEADER = "clients/c/planewise.h"
 # Unit tests that are named after a property, and the file that has it.
 TESTS_OF_A_PROPERTY = {
     "clients/c/c_api_test.cc": C_HEADER,
+    "clients/cpp/session_client_fault_test.cc": "clients/cpp/session_client.h",
     "core/checkpoint/model_store_damage_test.cc": "core/checkpoint/model_store.h",
     "core/gemm/row_invariance_test.cc": "core/gemm/cpu_gemm.cc",
     "core/layer/linear_reference_test.cc": "core/layer/linear.h",
