@@ -103,6 +103,23 @@ class DependencyRulesTest(unittest.TestCase):
         ]
         self.assertFalse(violations, "\n" + "\n".join(violations))
 
+    def test_b1_a_target_names_the_libraries_it_includes(self):
+        """What layering_check says under clang, without compiling anything."""
+        owners = {}
+        for target in source_tree.targets():
+            for source in target.sources:
+                if source.endswith((".h", ".cuh")):
+                    owners.setdefault(source, set()).add(target.label())
+        violations = [
+            f"{target.label()}: {source} includes {header}: name {' or '.join(sorted(owners[header]))} in deps"
+            for target in source_tree.targets()
+            for source in target.sources
+            if source.endswith((".h", ".cc", ".cu", ".cuh"))
+            for header in re.findall(r'^#include "([^"]+)"', source_tree.text(source), re.MULTILINE)
+            if header in owners and not owners[header] & {target.label(), *target.deps}
+        ]
+        self.assertFalse(violations, "\n" + "\n".join(violations))
+
     def test_the_rules_refuse(self):
         """A rule that allows everything would pass the test above."""
 
