@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "planewise/v1/session.pb.h"
 #include "proto/frame/frame_codec.h"
+#include "tests/testing/fuzz_check.h"
 
 namespace planewise {
 namespace {
@@ -35,23 +34,17 @@ grpc::ByteBuffer InSlices(absl::string_view bytes, size_t size) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-void Check(bool holds, const char* invariant) {
-  if (holds) return;
-  std::cerr << "broken: " << invariant << "\n";
-  std::abort();
-}
-
 void CheckFrame(const std::string& bytes, size_t slice_size) {
   v1::ClientFrame parsed;
   const bool is_frame = parsed.ParseFromString(bytes);
   const auto split = Split<v1::ClientFrame>(InSlices(bytes, slice_size));
-  Check(split.ok() == is_frame, "1: takes the bytes for a frame exactly if protobuf does");
+  FuzzCheck(split.ok() == is_frame, "1: takes the bytes for a frame exactly if protobuf does");
   if (!is_frame) return;
 
   v1::ClientFrame whole = split->header;
   const std::string data = Join(split->data);
   if (!data.empty()) whole.mutable_chunk()->set_data(data);
-  Check(whole.SerializeAsString() == parsed.SerializeAsString(), "2: says the same");
+  FuzzCheck(whole.SerializeAsString() == parsed.SerializeAsString(), "2: says the same");
 
   // Unknown fields keep their place after the known ones, so MakeFrame's data, which is
   // last, stands elsewhere than protobuf's.
@@ -59,8 +52,8 @@ void CheckFrame(const std::string& bytes, size_t slice_size) {
   v1::ClientFrame header = whole;
   if (header.has_chunk()) header.mutable_chunk()->clear_data();
   std::vector<grpc::Slice> made;
-  Check(MakeFrame(header, grpc::Slice(data)).Dump(&made).ok(), "MakeFrame makes a buffer");
-  Check(Join(made) == whole.SerializeAsString(), "3: writes what protobuf writes");
+  FuzzCheck(MakeFrame(header, grpc::Slice(data)).Dump(&made).ok(), "MakeFrame makes a buffer");
+  FuzzCheck(Join(made) == whole.SerializeAsString(), "3: writes what protobuf writes");
 }
 
 }  // namespace
