@@ -18,7 +18,8 @@ def libraries(flags):
         "//conditions:default": flags,
     })
 
-# absl_status, absl_statusor, absl_cord, absl_str_format, absl_flat_hash_map, absl_time, absl_any_invocable
+# absl_status, absl_statusor, absl_cord, absl_str_format, absl_flat_hash_map, absl_time,
+# absl_any_invocable
 ABSEIL = [
     "-labsl_statusor",
     "-labsl_status",

@@ -47,8 +47,8 @@ void JsonLog::Write(LogLevel level, absl::string_view event,
 
 void JsonLog::Ended(const CallRecord& record) {
   const absl::StatusCode code = record.status.code();
-  const bool our_fault = code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||
-                         code == absl::StatusCode::kDataLoss;
+  const bool our_fault = code == absl::StatusCode::kInternal ||
+                         code == absl::StatusCode::kUnknown || code == absl::StatusCode::kDataLoss;
   const std::optional<Reason> reason = ReasonOf(record.status);
   Write(our_fault ? LogLevel::kError : LogLevel::kInfo, "call",
         {{"method", record.method},

@@ -18,7 +18,8 @@ v1::BackendCapability DescribeCpu(bool bf16_cpu) {
   v1::BackendCapability cpu;
   cpu.set_name("cpu");
   cpu.set_available(true);
-  cpu.set_device(bf16_cpu ? "cpu with BF16 products" : "cpu without BF16 products: computes in F32");
+  cpu.set_device(bf16_cpu ? "cpu with BF16 products"
+                          : "cpu without BF16 products: computes in F32");
   for (const Format format : HostableFormats()) {
     const GemmPath path =
         format == Format::kNone ? GemmPath::kHighPrecision : GemmPath::kExpanded;

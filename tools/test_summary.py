@@ -24,7 +24,8 @@ class Summary:
         passed_cases = 0
         for case in cases_of(xml_path):
             if case.find("failure") is not None or case.find("error") is not None:
-                failed_cases.append(f"{case.get('classname', '')}.{case.get('name', '')}".strip("."))
+                name = f"{case.get('classname', '')}.{case.get('name', '')}"
+                failed_cases.append(name.strip("."))
             elif case.find("skipped") is None:
                 passed_cases += 1
         if not succeeded and not failed_cases:

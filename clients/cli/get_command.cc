@@ -78,7 +78,9 @@ Verb AddGetCommand(CLI::App& root, CommonFlags& common) {
       ->check(CLI::IsMember(PlanesByName()));
   what->add_option_function<std::string>(
           "--dequantize",
-          [request](const std::string& name) { request->set_dequantize_to(TypesByName().at(name)); },
+          [request](const std::string& name) {
+            request->set_dequantize_to(TypesByName().at(name));
+          },
           "Values in F32, BF16 or F16")
       ->check(CLI::IsMember(TypesByName()));
   what->require_option(1);

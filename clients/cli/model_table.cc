@@ -90,11 +90,10 @@ std::string LocalText(const v1::Model& model) {
   std::string text;
   for (const auto& [why, names] : by_reason) {
     const size_t shown = std::min(kShown, names.size());
-    absl::StrAppend(&text, "local     ", why, ": ",
-                    absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown),
-                                  ", "),
-                    names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "",
-                    "\n");
+    absl::StrAppend(
+        &text, "local     ", why, ": ",
+        absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "),
+        names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "", "\n");
   }
   return text;
 }

@@ -45,12 +45,12 @@ void Add(const std::string& weight, const v1::SwitchReason& reason, Group& group
 
 std::string GroupText(const GroupKey& key, const Group& group) {
   const auto& [code, rule] = key.second;
-  std::string text =
-      absl::StrCat(VerdictText(key.first), "  ", code, "  ",
-                   group.weights.size() == 1 ? group.weights.front()
-                                             : absl::StrCat(group.weights.size(), " weights, first ",
-                                                            group.weights.front()),
-                   "\n  rule      ", rule, "\n  observed  ", group.observed, "\n");
+  std::string text = absl::StrCat(
+      VerdictText(key.first), "  ", code, "  ",
+      group.weights.size() == 1
+          ? group.weights.front()
+          : absl::StrCat(group.weights.size(), " weights, first ", group.weights.front()),
+      "\n  rule      ", rule, "\n  observed  ", group.observed, "\n");
   for (const auto& [action, cost] : group.remedies) {
     absl::StrAppend(&text, "  remedy    ", action);
     if (cost.bytes > 0) {

@@ -192,8 +192,8 @@ const Broken kBroken[] = {
      "layer \"q\""},
     {9, "exponent of NaN", [](Manifest& m) { m.layers[0].weight.planes[0].exponents->max = 255; },
      "100 to 255"},
-    {9, "exponents reversed", [](Manifest& m) { m.layers[0].weight.planes[0].exponents->min = 131; },
-     "131 to 130"},
+    {9, "exponents reversed",
+     [](Manifest& m) { m.layers[0].weight.planes[0].exponents->min = 131; }, "131 to 130"},
     {9, "exponents of a plain plane",
      [](Manifest& m) { m.layers[1].weight.planes[0].exponents = ExponentRange{1, 2}; }, "1 to 2"},
 };

@@ -87,7 +87,8 @@ ModelVersion MakeTestModel(const std::string& name, WeightVersion version, uint6
   both.provenance = "quantized from F32 via BF16";
   HostedLayer row_only;
   row_only.name = "layers.0.up";
-  row_only.weight = QuantizedWeight("layers.0.up.weight", {160, 96}, false, version, budget, random);
+  row_only.weight =
+      QuantizedWeight("layers.0.up.weight", {160, 96}, false, version, budget, random);
   row_only.decision = {PlanePolicy::kRowOnly, true, false, "asked for", 17408,
                        {"backward_override=none: needs master weights"}};
   HostedLayer plain;

@@ -131,7 +131,8 @@ absl::Status CheckRecipe(const Recipe& recipe) {
     }
   }
   for (const Format format : kHostable) {
-    if (recipe.format == format && recipe.weight_geometry == DefaultRecipe(format).weight_geometry) {
+    if (recipe.format == format &&
+        recipe.weight_geometry == DefaultRecipe(format).weight_geometry) {
       return absl::OkStatus();
     }
   }

@@ -23,7 +23,8 @@ TEST(RecipeTest, EveryFieldChangesTheFingerprint) {
           BackwardOverride::kDequantized}) {
       for (const Fp8Format fp8_format : {Fp8Format::kE4M3, Fp8Format::kHybrid}) {
         for (const BlockGeometry geometry : {BlockGeometry::k1D, BlockGeometry::k2D}) {
-          EXPECT_TRUE(seen.insert(Recipe{format, value, fp8_format, geometry}.Fingerprint()).second);
+          EXPECT_TRUE(
+              seen.insert(Recipe{format, value, fp8_format, geometry}.Fingerprint()).second);
         }
       }
     }

@@ -20,8 +20,9 @@ absl::StatusOr<PlanePolicy> ParsePlanePolicy(absl::string_view name) {
   for (const PlanePolicy policy : {PlanePolicy::kAuto, PlanePolicy::kBoth, PlanePolicy::kRowOnly}) {
     if (upper == Name(policy)) return policy;
   }
-  return Error(Reason::kInvalidRequest,
-               absl::StrCat("plane policy \"", name, "\" is not known; valid: AUTO, BOTH, ROW_ONLY"));
+  return Error(
+      Reason::kInvalidRequest,
+      absl::StrCat("plane policy \"", name, "\" is not known; valid: AUTO, BOTH, ROW_ONLY"));
 }
 
 }  // namespace planewise

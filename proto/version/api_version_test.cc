@@ -19,8 +19,8 @@ TEST(ApiVersionTest, MinorsMayDiffer) {
 
 TEST(ApiVersionTest, MajorsMayNot) {
   EXPECT_THAT(CheckApiVersions("1.0", "2.0"),
-              HasReason(Reason::kClientTooOld,
-                        AllOf(HasSubstr("1.0"), HasSubstr("2.0"), HasSubstr("upgrade the client"))));
+              HasReason(Reason::kClientTooOld, AllOf(HasSubstr("1.0"), HasSubstr("2.0"),
+                                                     HasSubstr("upgrade the client"))));
   EXPECT_THAT(CheckApiVersions("10.0", "1.0"),
               HasReason(Reason::kClientTooOld, HasSubstr("upgrade the server")));
 }

@@ -60,7 +60,8 @@ class LinearExecutorTest : public ::testing::Test {
     job.non_finite = policy;
     job.x = Buffer(x);
     std::optional<absl::StatusOr<ForwardOutput>> output;
-    executor_.Forward(std::move(job), [&](absl::StatusOr<ForwardOutput> o) { output = std::move(o); });
+    executor_.Forward(std::move(job),
+                      [&](absl::StatusOr<ForwardOutput> o) { output = std::move(o); });
     EXPECT_FALSE(output.has_value()) << "answered inside the call";
     runner_.RunUntilIdle();
     return *std::move(output);

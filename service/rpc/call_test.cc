@@ -146,7 +146,8 @@ TEST_F(CallTest, UnaryAnswersAndIsLogged) {
 }
 
 TEST_F(CallTest, FailureReachesTheClientWhole) {
-  const absl::Status failure = Error(Reason::kNotFound, "model \"a\": not hosted").With("model", "a");
+  const absl::Status failure =
+      Error(Reason::kNotFound, "model \"a\": not hosted").With("model", "a");
   models_.get_model = [&](Call&, Reply<v1::Model> reply) { std::move(reply)(failure); };
   grpc::ClientContext context;
   const absl::Status received = GetModel(*local_, context);

@@ -244,7 +244,9 @@ absl::Status EndAfter(const std::shared_ptr<grpc::Channel>& channel, const std::
   std::vector<grpc::Slice> slices;
   answer.Dump(&slices);
   std::string text;
-  for (const grpc::Slice& part : slices) text.append(reinterpret_cast<const char*>(part.begin()), part.size());
+  for (const grpc::Slice& part : slices) {
+    text.append(reinterpret_cast<const char*>(part.begin()), part.size());
+  }
   v1::ServerFrame frame;
   EXPECT_TRUE(frame.ParseFromString(text));
   grpc::Status status;

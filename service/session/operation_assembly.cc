@@ -65,7 +65,8 @@ absl::Status OperationAssembly::AddOperation(const v1::Operation& operation) {
   if (tensors.ok()) {
     for (const FlatTensor& tensor : *tensors) {
       if (pending.end > std::numeric_limits<uint64_t>::max() - tensor.size_bytes) {
-        return ProtocolViolation(owner_, absl::StrCat("operation ", id, ": its inputs end past 2^64"));
+        return ProtocolViolation(owner_,
+                                 absl::StrCat("operation ", id, ": its inputs end past 2^64"));
       }
       pending.end += tensor.size_bytes;
       pending.tensor_bytes.push_back(tensor.size_bytes);
@@ -85,8 +86,9 @@ absl::Status OperationAssembly::CheckPlace(uint64_t id, const Pending& pending) 
   const uint64_t before =
       next == pending_.begin() ? taken_end_ : std::max(taken_end_, std::prev(next)->second.end);
   if (pending.begin < before || (next != pending_.end() && pending.end > next->second.begin)) {
-    return ProtocolViolation(owner_, absl::StrCat("operation ", id, ": its inputs [", pending.begin, ", ",
-                                          pending.end, ") overlap another operation's"));
+    return ProtocolViolation(
+        owner_, absl::StrCat("operation ", id, ": its inputs [", pending.begin, ", ", pending.end,
+                             ") overlap another operation's"));
   }
   return absl::OkStatus();
 }
@@ -126,7 +128,8 @@ absl::Status OperationAssembly::AddChunk(uint64_t position,
                       limits_.chunk_bytes_max);
   }
   if (position > window_.limit() || size > window_.limit() - position) {
-    return ProtocolViolation(owner_, absl::StrCat("a chunk of ", size, " bytes at position ", position,
+    return ProtocolViolation(owner_,
+                             absl::StrCat("a chunk of ", size, " bytes at position ", position,
                                           " crosses the input limit ", window_.limit()));
   }
   for (const absl::Span<const std::byte> piece : data) {

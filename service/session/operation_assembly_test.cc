@@ -16,7 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // The client's byte string: every position has its own value, as far as a byte can.
-std::byte ByteAt(uint64_t position) { return static_cast<std::byte>(position * 31 + position / 251); }
+std::byte ByteAt(uint64_t position) {
+  return static_cast<std::byte>(position * 31 + position / 251);
+}
 
 std::vector<std::byte> BytesAt(uint64_t position, size_t size) {
   std::vector<std::byte> bytes(size);

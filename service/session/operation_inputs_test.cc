@@ -113,7 +113,8 @@ TEST(OperationInputsTest, RefusesWhatIsMalformedByItself) {
   };
   for (const RefusedCase& c : kCases) {
     SCOPED_TRACE(std::string(c.name));
-    EXPECT_THAT(InputTensors(Parse(c.operation), limits), HasReason(c.reason, HasSubstr(c.message)));
+    EXPECT_THAT(InputTensors(Parse(c.operation), limits),
+                HasReason(c.reason, HasSubstr(c.message)));
   }
 }
 

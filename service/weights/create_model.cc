@@ -79,7 +79,9 @@ class Creation : public std::enable_shared_from_this<Creation> {
   }
 
   void Publish() {
-    if (status_.ok() && job_.job->cancelled()) status_ = Error(Reason::kCancelled, "it was given up");
+    if (status_.ok() && job_.job->cancelled()) {
+      status_ = Error(Reason::kCancelled, "it was given up");
+    }
     if (!status_.ok()) return Fail(Annotate(status_, What()));
     ModelEntry& entry = state_->models.at(spec_.name);
     entry.plan = std::move(source_->plan);

@@ -132,7 +132,8 @@ class Loader {
   // checks that it is finite if it must be.
   absl::StatusOr<Nominal> ReadNominal(const std::string& name, MatrixShape shape) {
     const InventoryTensor* known = source_.inventory.Find(name);
-    const HfTensor* stored = known == nullptr ? nullptr : source_.directory.Find(known->source_name);
+    const HfTensor* stored =
+        known == nullptr ? nullptr : source_.directory.Find(known->source_name);
     if (stored == nullptr) {
       return Error(Reason::kInternal, absl::StrCat("tensor \"", name, "\" was planned but is not "
                                                    "in the checkpoint"));

@@ -21,8 +21,9 @@ class StoredModelsTest : public CatalogFixture {
   StoredModelsTest() { OpenStore(); }
 
   std::vector<std::string> LoadStored() {
-    auto report = Wait<std::vector<std::string>>(
-        [&](DoneCallback<std::vector<std::string>> done) { catalog().LoadStored(std::move(done)); });
+    auto report = Wait<std::vector<std::string>>([&](DoneCallback<std::vector<std::string>> done) {
+      catalog().LoadStored(std::move(done));
+    });
     EXPECT_TRUE(report.ok()) << report.status();
     return *report;
   }
@@ -48,7 +49,8 @@ class StoredModelsTest : public CatalogFixture {
 
 TEST_F(StoredModelsTest, ASavedModelComesBackToTheByte) {
   WriteSource();
-  PW_ASSERT_OK_AND_ASSIGN(const ModelDescription before, Create(Spec("m", BackwardOverride::kNone)));
+  PW_ASSERT_OK_AND_ASSIGN(const ModelDescription before,
+                          Create(Spec("m", BackwardOverride::kNone)));
   EXPECT_EQ(before.durable_version, WeightVersion());
   PW_ASSERT_OK_AND_ASSIGN(const SaveOutcome saved, Save("m"));
   EXPECT_TRUE(saved.written);

@@ -100,7 +100,8 @@ class TrainStepTest : public testing::Test {
     step.dw.resize(kLayerOut * kLayerIn * sizeof(float));
     step.db.resize(kLayerOut * sizeof(float));
     auto done = (*session)->Backward(
-        backward, {dy_}, {absl::MakeSpan(step.dx), absl::MakeSpan(step.dw), absl::MakeSpan(step.db)});
+        backward, {dy_},
+        {absl::MakeSpan(step.dx), absl::MakeSpan(step.dw), absl::MakeSpan(step.db)});
     EXPECT_TRUE(done.ok()) << done.status();
     if (done.ok()) step.backward = *done;
     PW_EXPECT_OK((*session)->EndStep(1));
@@ -161,13 +162,15 @@ TEST_F(TrainStepTest, HighPrecisionForwardIsThatOfTheSource) {
     for (int64_t out = 0; out < kLayerOut; ++out) {
       double sum = At(bias, out), magnitude = std::abs(sum);
       for (int64_t in = 0; in < kLayerIn; ++in) {
-        const double product = double{At(x_, row * kLayerIn + in)} * At(weight, out * kLayerIn + in);
+        const double product =
+            double{At(x_, row * kLayerIn + in)} * At(weight, out * kLayerIn + in);
         sum += product;
         magnitude += std::abs(product);
       }
       // Roundings of W and bias, and of X where the CPU computes in BF16: 2^-9
       // each; of the sum and the result: kLayerIn + 2 at most, 2^-24 each.
-      const double bound = magnitude * (std::ldexp(2.001, -9) + (kLayerIn + 2) * std::ldexp(1, -24));
+      const double bound =
+          magnitude * (std::ldexp(2.001, -9) + (kLayerIn + 2) * std::ldexp(1, -24));
       ASSERT_NEAR(At(step.y, row * kLayerOut + out), sum, bound) << row << ", " << out;
     }
   }

@@ -32,7 +32,9 @@ std::vector<std::string> Mxfp8Files() {
   EXPECT_THAT(names, IsOk());
   if (!names.ok()) return files;
   for (const std::string& name : *names) {
-    if (absl::StartsWith(name, "mxfp8__")) files.push_back(absl::StrCat(GoldenDirectory(), "/", name));
+    if (absl::StartsWith(name, "mxfp8__")) {
+      files.push_back(absl::StrCat(GoldenDirectory(), "/", name));
+    }
   }
   return files;
 }

@@ -43,7 +43,14 @@ EXTERNAL = {
     r"@cuda//.*": ["core/device", "core/quant/cuda", "core/gemm/cublaslt", "tests/gpu"],
 }
 
-DEVICE_USERS = ["core/device", "core/quant/cuda", "core/gemm/cublaslt", "service", "clients/cli", "tests"]
+DEVICE_USERS = [
+    "core/device",
+    "core/quant/cuda",
+    "core/gemm/cublaslt",
+    "service",
+    "clients/cli",
+    "tests",
+]
 
 
 def is_under(package, folders):
@@ -111,7 +118,8 @@ class DependencyRulesTest(unittest.TestCase):
                 if source.endswith((".h", ".cuh")):
                     owners.setdefault(source, set()).add(target.label())
         violations = [
-            f"{target.label()}: {source} includes {header}: name {' or '.join(sorted(owners[header]))} in deps"
+            f"{target.label()}: {source} includes {header}: name "
+            f"{' or '.join(sorted(owners[header]))} in deps"
             for target in source_tree.targets()
             for source in target.sources
             if source.endswith((".h", ".cc", ".cu", ".cuh"))

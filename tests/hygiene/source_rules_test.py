@@ -12,6 +12,9 @@ OURS = PRODUCT + ("bazel/", "tests/")
 
 LINES_MAX = 600
 TEST_LINES_MAX = 900
+COLUMNS_MAX = 100
+
+THIS_FILE = "tests/hygiene/source_rules_test.py"
 
 # What C programs include.
 C_HEADER = "clients/c/planewise.h"
@@ -62,7 +65,8 @@ class SourceRulesTest(unittest.TestCase):
         for path in paths:
             code = source_tree.without_comments_and_strings(source_tree.text(path))
             for match in re.finditer(pattern, code):
-                yield f"{path}:{source_tree.line_of(code, match.start())}: {match.group().strip()}: {why}"
+                line = source_tree.line_of(code, match.start())
+                yield f"{path}:{line}: {match.group().strip()}: {why}"
 
     def test_rules_look_at_code_only(self):
         code = """// throw in a comment
@@ -109,7 +113,10 @@ class SourceRulesTest(unittest.TestCase):
                     continue
                 tested = path[: -len("_test.cc")]
                 if not {tested + ".h", tested + ".cc", tested + "_main.cc"} & everything:
-                    yield f"{path}: no {stem(tested)}.h beside it; a test across files goes under tests/"
+                    yield (
+                        f"{path}: no {stem(tested)}.h beside it; a test across files goes under "
+                        "tests/"
+                    )
 
         self.check(violations())
 
@@ -128,7 +135,7 @@ class SourceRulesTest(unittest.TestCase):
     # F3: names say what is inside.
 
     def test_f3_no_name_that_says_nothing(self):
-        banned = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "base_class", "stuff"}
+        banned = set("util utils helper helpers common misc manager base_class stuff".split())
 
         def violations():
             for path in source_tree.files():
@@ -146,8 +153,26 @@ class SourceRulesTest(unittest.TestCase):
                     yield f"{path}: device code is named *_kernel.cuh"
             for path in self.ours(".cc"):
                 code = source_tree.without_comments_and_strings(source_tree.text(path))
-                if re.search(r"^int main\(", code, re.MULTILINE) and not stem(path).endswith(("_main", "_bench")):
+                has_main = re.search(r"^int main\(", code, re.MULTILINE)
+                if has_main and not stem(path).endswith(("_main", "_bench")):
                     yield f"{path}: has a main(); such files are named *_main.cc or *_bench.cc"
+
+        self.check(violations())
+
+    # F7: lines fit beside a second file.
+
+    def test_f7_lines_have_at_most_100_columns(self):
+        suffixes = (".h", ".cc", ".c", ".cu", ".cuh", ".py", ".bzl", ".proto", ".sh", "BUILD")
+
+        def violations():
+            for path in source_tree.files():
+                if not path.endswith(suffixes) and not path.startswith((".ci/", "tools/")):
+                    continue
+                for number, line in enumerate(source_tree.text(path).split("\n"), start=1):
+                    # clang-format puts the sign that a macro goes on behind the last column.
+                    columns = len(line.removesuffix("\\").rstrip())
+                    if columns > COLUMNS_MAX:
+                        yield f"{path}:{number}: {columns} columns; at most {COLUMNS_MAX}"
 
         self.check(violations())
 
@@ -176,7 +201,8 @@ class SourceRulesTest(unittest.TestCase):
                 header = path[: -len(".cc")] + ".h"
                 if header not in everything:
                     continue
-                first = re.search(r'^#include ["<]([^">]+)[">]', source_tree.text(path), re.MULTILINE)
+                include = re.compile(r'^#include ["<]([^">]+)[">]', re.MULTILINE)
+                first = include.search(source_tree.text(path))
                 if first is None or first.group(1) != header:
                     yield f"{path}: the first include must be {header}"
 
@@ -185,23 +211,25 @@ class SourceRulesTest(unittest.TestCase):
     # E1: errors are statuses.
 
     def test_e1_no_exceptions_of_ours(self):
-        self.check(self.matches(self.ours(".h", ".cc", ".cu", ".cuh"), r"\bthrow\b", "return a Status"))
+        paths = self.ours(".h", ".cc", ".cu", ".cuh")
+        self.check(self.matches(paths, r"\bthrow\b", "return a Status"))
 
     def test_e1_cuda_results_become_statuses_in_one_place(self):
-        paths = [p for p in self.ours(".h", ".cc", ".cu", ".cuh") if not p.startswith("core/device/")]
-        self.check(
-            self.matches(paths, r"\bcuda(?:Get|Peek)(?:AtLast|Last)?Error\w*", "use core/device/cuda_status.h")
-        )
+        everything = self.ours(".h", ".cc", ".cu", ".cuh")
+        paths = [p for p in everything if not p.startswith("core/device/")]
+        pattern = r"\bcuda(?:Get|Peek)(?:AtLast|Last)?Error\w*"
+        self.check(self.matches(paths, pattern, "use core/device/cuda_status.h"))
 
     # K2: who may see CUDA.
 
     def test_k2_cuda_headers_stay_where_they_belong(self):
         allowed = re.compile(r"(^|/)cuda/|^core/device/|^core/gemm/cublaslt/|^tests/gpu/")
+        include = re.compile(r"#include <((?:cuda|cublas|nv)[^>]*)>")
         self.check(
             f"{path}: includes {match.group(1)}"
             for path in self.ours(".h", ".cc")
             if not allowed.search(path)
-            for match in re.finditer(r"#include <((?:cuda|cublas|nv)[^>]*)>", source_tree.text(path))
+            for match in include.finditer(source_tree.text(path))
         )
 
     # T5 and D3: time, randomness and ports are passed in.
@@ -212,7 +240,8 @@ class SourceRulesTest(unittest.TestCase):
             r"|\babsl::Now\b|\bgettimeofday\b|\bstd::time\b|\brandom_device\b"
         )
         # A benchmark measures time: that is what it is for.
-        paths = [p for p in self.ours(".h", ".cc") if is_test(p) and not p.startswith("tests/bench/")]
+        tests = [p for p in self.ours(".h", ".cc") if is_test(p)]
+        paths = [p for p in tests if not p.startswith("tests/bench/")]
         self.assertGreater(len(paths), 10)
         # The seed of a random test has to come from somewhere, once.
         paths.remove("tests/testing/seed.cc")
@@ -220,11 +249,13 @@ class SourceRulesTest(unittest.TestCase):
         self.check(
             f"{path}: time.sleep: wait for the event instead"
             for path in self.ours("_test.py")
-            if path != "tests/hygiene/source_rules_test.py" and "time.sleep" in source_tree.text(path)
+            if path != THIS_FILE and "time.sleep" in source_tree.text(path)
         )
 
     def test_t5_no_fixed_ports(self):
-        port = re.compile(r"""(?:AddListeningPort|bind|connect)\(+["'][^"'\n]*["']?(?::|,\s*)[1-9]\d*""")
+        port = re.compile(
+            r"""(?:AddListeningPort|bind|connect)\(+["'][^"'\n]*["']?(?::|,\s*)[1-9]\d*"""
+        )
 
         def violations():
             for path in self.ours(".h", ".cc", ".py"):
@@ -236,11 +267,18 @@ class SourceRulesTest(unittest.TestCase):
         self.check(violations())
 
     def test_d3_product_code_asks_no_clock_but_ours(self):
-        pattern = r"\babsl::Now\b|\bsystem_clock\b|\bsteady_clock\b|\bsleep_(?:for|until)\b|\brandom_device\b|\bstd::rand\b"
+        pattern = (
+            r"\babsl::Now\b|\bsystem_clock\b|\bsteady_clock\b|\bsleep_(?:for|until)\b"
+            r"|\brandom_device\b|\bstd::rand\b"
+        )
         # gRPC takes the deadline of a shutdown in terms of the system's clock.
         allowed = {"core/base/clock.cc", "service/server.cc"}
-        logic = [p for p in self.product(".h", ".cc") if p.startswith(("core/", "planner/", "service/"))]
-        paths = [p for p in logic if not is_test(p) and p not in allowed]
+        logic = ("core/", "planner/", "service/")
+        paths = [
+            p
+            for p in self.product(".h", ".cc")
+            if p.startswith(logic) and not is_test(p) and p not in allowed
+        ]
         self.check(self.matches(paths, pattern, "pass a Clock or a generator in"))
 
     # What no file of a published tree should say.
@@ -255,7 +293,9 @@ class SourceRulesTest(unittest.TestCase):
 
     def test_no_path_of_one_machine(self):
         # Tests name folders of a file system in memory as they like, hidden ones apart.
-        folders = re.compile(r"(?<![\w.$}])/(?:ho" r"me/|wo" r"rk/|m" r"nt/|ro" r"ot/\.(?=\w))[\w.]+")
+        folders = re.compile(
+            r"(?<![\w.$}])/(?:ho" r"me/|wo" r"rk/|m" r"nt/|ro" r"ot/\.(?=\w))[\w.]+"
+        )
         self.check(
             f"{path}:{source_tree.line_of(source_tree.text(path), match.start())}: {match.group()}"
             for path in source_tree.files()

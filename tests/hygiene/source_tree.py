@@ -21,7 +21,8 @@ def root():
 def files():
     """Paths from the root, of everything that git tracks or would track."""
     listing = subprocess.run(
-        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+        + ["--cached", "--others", "--exclude-standard"],
         cwd=root(),
         check=True,
         capture_output=True,
@@ -41,7 +42,8 @@ def sources(*suffixes):
 def without_comments_and_strings(code):
     """C++ with comments, string and character literals blanked, lines kept."""
     token = re.compile(
-        r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'',
+        r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"'
+        r'|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'',
         re.DOTALL,
     )
     return token.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), code)
@@ -65,7 +67,8 @@ class Target:
 
 
 def _strings(node):
-    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+    return [value for value in constants if isinstance(value, str)]
 
 
 def _absolute(label, package):
@@ -98,17 +101,29 @@ def targets():
             arguments = {k.arg: k.value for k in call.keywords}
             if "name" not in arguments:
                 continue
-            listed = [s for key in ("srcs", "hdrs", "cuda_hdrs") if key in arguments for s in _strings(arguments[key])]
+            listed = [
+                source
+                for key in ("srcs", "hdrs", "cuda_hdrs")
+                if key in arguments
+                for source in _strings(arguments[key])
+            ]
             if call.func.id == "pw_cc_test" and "srcs" not in arguments:
                 listed.append(arguments["name"].value + ".cc")
+            dependencies = _strings(arguments["deps"]) if "deps" in arguments else []
             found.append(
                 Target(
                     package=package,
                     rule=call.func.id,
                     name=arguments["name"].value,
-                    testonly=testonly_package or "testonly" in arguments or call.func.id.endswith("_test"),
-                    sources=tuple(f"{package}/{s}" for s in listed if not s.startswith((":", "//"))),
-                    deps=tuple(_absolute(s, package) for s in _strings(arguments.get("deps", ast.List(elts=[])))),
+                    testonly=testonly_package
+                    or "testonly" in arguments
+                    or call.func.id.endswith("_test"),
+                    sources=tuple(
+                        f"{package}/{source}"
+                        for source in listed
+                        if not source.startswith((":", "//"))
+                    ),
+                    deps=tuple(_absolute(label, package) for label in dependencies),
                 )
             )
     return found

@@ -40,7 +40,8 @@ class TestSummaryTest(unittest.TestCase):
             self.result(
                 "//a",
                 "PASSED",
-                "<testsuites><testsuite><testcase name='x'/><testcase name='y'/></testsuite></testsuites>",
+                "<testsuites><testsuite><testcase name='x'/><testcase name='y'/></testsuite>"
+                "</testsuites>",
             ),
         )
         self.assertEqual((summary.passed, summary.failures), (2, []))

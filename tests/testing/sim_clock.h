@@ -12,7 +12,9 @@ class SimClock final : public Clock {
  public:
   absl::Time Now() const override { return now_; }
   // Simulated calendars begin in the year 2000.
-  absl::Time WallTime() const override { return absl::FromUnixSeconds(946684800) + (now_ - kStart); }
+  absl::Time WallTime() const override {
+    return absl::FromUnixSeconds(946684800) + (now_ - kStart);
+  }
 
   void Advance(absl::Duration duration) { now_ += duration; }
 

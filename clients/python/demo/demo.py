@@ -170,8 +170,9 @@ def train_both(client, model_directory, tickets, synthetic_model, claims):
     floor = max(majority, untrained) + MARGIN
     claims.add(
         remote_score >= floor,
-        f"trained against the daemon: {where} accuracy {remote_score:.1%}, at least {MARGIN:.0%} "
-        f"above majority ({majority:.1%}) and untrained ({untrained:.1%}); local BF16 {local_score:.1%}",
+        f"trained against the daemon: {where} accuracy {remote_score:.1%}, at least "
+        f"{MARGIN * 100:.0f} points above majority ({majority:.1%}) and untrained "
+        f"({untrained:.1%}); local BF16 {local_score:.1%}",
     )
 
 
@@ -242,8 +243,11 @@ def main():
         plans = show_plan(options.cli, model_directory)
         planned = plans["dequantized"]["totals"]["persistent_bytes"]
         both = plans["none"]["totals"]["persistent_bytes"]
-        claims.add(planned < both, f"backward_override=dequantized saves {both - planned:,} bytes of "
-                   f"{both:,}: AUTO keeps row planes only")
+        claims.add(
+            planned < both,
+            f"backward_override=dequantized saves {both - planned:,} bytes of {both:,}: AUTO keeps "
+            "row planes only",
+        )
 
         daemon = Daemon(options.daemon, folder, model_directory)
         try:

@@ -96,8 +96,8 @@ class RemoteLinear(nn.Module):
       master_weight, master_bias: parameters that train. Their gradients are the daemon's dW and
         dbias; forward does not read them. None: frozen.
 
-    Under no_grad, and for inputs and masters that need no gradient, the daemon saves nothing. A saved
-    operand is released when its graph dies, with or without a backward. A graph can be
+    Under no_grad, and for inputs and masters that need no gradient, the daemon saves nothing. A
+    saved operand is released when its graph dies, with or without a backward. A graph can be
     run backward once (no retain_graph).
 
     Attributes: last_forward, last_backward: what the daemon reported (paths, version, bytes).

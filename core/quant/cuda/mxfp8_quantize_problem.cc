@@ -20,8 +20,8 @@ std::string Mxfp8QuantizeProblem::ToString() const {
 absl::StatusOr<Mxfp8QuantizeProblem> MakeMxfp8QuantizeProblem(int64_t rows, int64_t columns,
                                                               DType source, DType element) {
   if (!IsHighPrecision(source)) {
-    return Error(Reason::kDtypeUnsupported,
-                 absl::StrCat("mxfp8 row quantize of ", Name(source), ": required F32, BF16 or F16"));
+    return Error(Reason::kDtypeUnsupported, absl::StrCat("mxfp8 row quantize of ", Name(source),
+                                                         ": required F32, BF16 or F16"));
   }
   Mxfp8QuantizeProblem problem;
   problem.source = source;
