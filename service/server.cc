@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/posix_file_system.h"
+#include "core/base/post_and_wait.h"
 #include "core/base/serial_executor.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/model_store.h"
@@ -127,16 +129,7 @@ struct Server::Parts {
   // Runs `action` on the executor and waits for it.
   template <typename Action>
   auto OnExecutor(Action action) {
-    std::promise<decltype(action())> result;
-    executor->Post([&] {
-      if constexpr (std::is_void_v<decltype(action())>) {
-        action();
-        result.set_value();
-      } else {
-        result.set_value(action());
-      }
-    });
-    return result.get_future().get();
+    return PostAndWait(*executor, std::move(action));
   }
 };
 
@@ -241,10 +234,11 @@ absl::Status Server::Parts::Listen() {
 }
 
 void Server::Parts::LoadStored() {
-  std::promise<void> loaded;
-  executor->Post([this, &loaded] {
+  const auto loaded = std::make_shared<std::promise<void>>();
+  std::future<void> all_loaded = loaded->get_future();
+  executor->Post([this, loaded] {
     health.emplace(*grpc_server->GetHealthCheckService());
-    catalog->LoadStored([this, &loaded](absl::StatusOr<std::vector<std::string>> lines) {
+    catalog->LoadStored([this, loaded](absl::StatusOr<std::vector<std::string>> lines) {
       if (lines.ok()) {
         for (const std::string& line : *lines) {
           log.Write(LogLevel::kInfo, "load stored", {{"message", line}});
@@ -254,10 +248,10 @@ void Server::Parts::LoadStored() {
                   {{"message", std::string(lines.status().message())}});
       }
       model_count = catalog->List("", options.catalog.models_max).size();
-      loaded.set_value();
+      loaded->set_value();
     });
   });
-  loaded.get_future().wait();
+  all_loaded.wait();
 }
 
 void Server::Parts::Enter(ServingPhase phase) {
@@ -291,14 +285,15 @@ Server::~Server() {
     parts.grpc_server->Shutdown(std::chrono::system_clock::now());
     parts.grpc_server->Wait();
   }
-  // Work that runs ends, and what it posts still finds its owner.
-  parts.runner.reset();
-  if (parts.executor) {
-    parts.OnExecutor([&] {
-      parts.sessions.reset();
-      parts.catalog.reset();
-    });
-  }
+  if (!parts.executor) return;
+  // Work that runs ends, what it posts still finds its owner, and the next step
+  // that this may ask for still finds the runner, which drops it.
+  if (parts.runner) parts.runner->Stop();
+  parts.OnExecutor([&] {
+    parts.sessions.reset();
+    parts.catalog.reset();
+  });
+  parts.executor.reset();
 }
 
 void Server::Drain() {

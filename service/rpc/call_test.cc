@@ -96,7 +96,10 @@ class CallTest : public testing::Test {
     remote_ = Stub(absl::StrCat("127.0.0.1:", port));
   }
 
-  void TearDown() override { server_->Shutdown(); }
+  void TearDown() override {
+    server_->Shutdown();
+    executor_.reset();
+  }
 
   static std::unique_ptr<v1::Models::Stub> Stub(const std::string& address) {
     return v1::Models::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -106,12 +109,18 @@ class CallTest : public testing::Test {
     return StatusFromGrpc(stub.GetModel(&context, {}, &model_));
   }
 
+  // What a test's logic shares with the test: the executor may still be within
+  // that logic when the test has seen all it waits for.
+  std::promise<void> started_;
+  std::promise<void> ended_;
+  std::optional<Reply<v1::Model>> kept_;
+
   SocketDirectory directory_;
-  SerialExecutor executor_;
+  std::optional<SerialExecutor> executor_{std::in_place};
   CallGate gate_{AuthToken("0a1b"), 1000};
   RecordingLog log_;
   std::atomic<int> open_calls_ = 0;
-  ScriptedModels models_{{&executor_, &SystemClock(), &gate_, &log_, &open_calls_}};
+  ScriptedModels models_{{&*executor_, &SystemClock(), &gate_, &log_, &open_calls_}};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::Models::Stub> local_;
   std::unique_ptr<v1::Models::Stub> remote_;
@@ -148,7 +157,7 @@ TEST_F(CallTest, UnaryAnswersAndIsLogged) {
 TEST_F(CallTest, FailureReachesTheClientWhole) {
   const absl::Status failure =
       Error(Reason::kNotFound, "model \"a\": not hosted").With("model", "a");
-  models_.get_model = [&](Call&, Reply<v1::Model> reply) { std::move(reply)(failure); };
+  models_.get_model = [failure](Call&, Reply<v1::Model> reply) { std::move(reply)(failure); };
   grpc::ClientContext context;
   const absl::Status received = GetModel(*local_, context);
   EXPECT_EQ(received, failure);
@@ -157,10 +166,9 @@ TEST_F(CallTest, FailureReachesTheClientWhole) {
 }
 
 TEST_F(CallTest, AnswerMayComeLater) {
-  std::optional<Reply<v1::Model>> kept;
-  models_.get_model = [&](Call& call, Reply<v1::Model> reply) {
-    kept = std::move(reply);
-    call.executor().Post([&] { (*std::exchange(kept, std::nullopt))(Named("later")); });
+  models_.get_model = [this](Call& call, Reply<v1::Model> reply) {
+    kept_ = std::move(reply);
+    call.executor().Post([this] { (*std::exchange(kept_, std::nullopt))(Named("later")); });
   };
   grpc::ClientContext context;
   PW_ASSERT_OK(GetModel(*local_, context));
@@ -224,25 +232,22 @@ TEST_F(CallTest, PhasesHoldWorkBack) {
 }
 
 TEST_F(CallTest, ClientThatLeavesIsNoticed) {
-  std::promise<void> started;
-  std::promise<void> noticed;
-  std::optional<Reply<v1::Model>> kept;
-  models_.get_model = [&](Call& call, Reply<v1::Model> reply) {
-    kept = std::move(reply);
-    call.OnCancel([&] {
-      (*std::exchange(kept, std::nullopt))(Error(Reason::kCancelled, "given up"));
-      noticed.set_value();
+  models_.get_model = [this](Call& call, Reply<v1::Model> reply) {
+    kept_ = std::move(reply);
+    call.OnCancel([this] {
+      (*std::exchange(kept_, std::nullopt))(Error(Reason::kCancelled, "given up"));
+      ended_.set_value();
     });
-    started.set_value();
+    started_.set_value();
   };
   grpc::ClientContext context;
   std::thread client([&] {
     EXPECT_THAT(GetModel(*local_, context), HasReason(Reason::kCancelled));
   });
-  started.get_future().wait();
+  started_.get_future().wait();
   context.TryCancel();
   client.join();
-  noticed.get_future().wait();
+  ended_.get_future().wait();
   EXPECT_THAT(log_.Last().status, HasReason(Reason::kCancelled));
 }
 
@@ -340,24 +345,22 @@ TEST_F(CallTest, ProgressOfAFailureEndsWithIt) {
 }
 
 TEST_F(CallTest, ProgressToAClientThatLeftEndsQuietly) {
-  std::promise<void> started;
-  std::promise<void> ended;
-  models_.save_model = [&](Call& call, ProgressStream<v1::SaveModelResponse>& stream) {
-    call.OnCancel([&] {
+  models_.save_model = [this](Call& call, ProgressStream<v1::SaveModelResponse>& stream) {
+    call.OnCancel([this, &stream] {
       for (int64_t i = 1; i <= 10; ++i) stream.Tell(Progress(i));
       stream.End(Error(Reason::kCancelled, "given up"));
-      ended.set_value();
+      ended_.set_value();
     });
     stream.Tell(Progress(0));
-    started.set_value();
+    started_.set_value();
   };
   {
     grpc::ClientContext context;
     const auto stream = local_->SaveModel(&context, {});
-    started.get_future().wait();
+    started_.get_future().wait();
     context.TryCancel();
   }
-  ended.get_future().wait();
+  ended_.get_future().wait();
   server_->Shutdown();
   EXPECT_THAT(log_.Last().status, HasReason(Reason::kCancelled));
 }

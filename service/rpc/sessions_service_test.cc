@@ -6,15 +6,15 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
-#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/base/mutex.h"
+#include "core/base/post_and_wait.h"
 #include "core/base/serial_executor.h"
 #include "core/tensor/memory_budget.h"
 #include "gmock/gmock.h"
@@ -100,7 +100,7 @@ class SessionsServiceTest : public testing::Test {
   };
 
   void SetUp() override {
-    executor_.Post([this] { models_.Publish(version_); });
+    executor_->Post([this] { models_.Publish(version_); });
     gate_.Enter(ServingPhase::kServing);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(directory_.Address(), grpc::InsecureServerCredentials());
@@ -112,13 +112,11 @@ class SessionsServiceTest : public testing::Test {
   }
 
   void TearDown() override {
+    // As the daemon ends: a test may have left operations running.
     server_->Shutdown();
-    std::promise<void> done;
-    executor_.Post([&] {
-      sessions_.Shutdown();
-      done.set_value();
-    });
-    done.get_future().wait();
+    runner_.Stop();
+    PostAndWait(*executor_, [this] { sessions_.Shutdown(); });
+    executor_.reset();
   }
 
   std::unique_ptr<ClientStream> NewStream() {
@@ -172,8 +170,8 @@ class SessionsServiceTest : public testing::Test {
   }
 
   SocketDirectory directory_;
-  SerialExecutor executor_;
-  ThreadRunner runner_{executor_};
+  std::optional<SerialExecutor> executor_{std::in_place};
+  ThreadRunner runner_{*executor_};
   std::shared_ptr<MemoryBudget> budget_ = MemoryBudget::Create(int64_t{1} << 30);
   FakeLinearCompute compute_;
   LinearExecutor linear_{compute_, runner_, budget_};
@@ -181,13 +179,13 @@ class SessionsServiceTest : public testing::Test {
       MakeIntegerVersion(*budget_, "m", 1, {{"l", kOut, kIn}});
   FakeLeaseSource models_{SystemClock()};
   std::atomic<uint64_t> random_ = 1;
-  SessionTable sessions_{{&executor_, &SystemClock(), &models_, &linear_, budget_},
+  SessionTable sessions_{{&*executor_, &SystemClock(), &models_, &linear_, budget_},
                          SessionLimits(),
                          [this] { return random_++; }};
   CallGate gate_{std::nullopt, 1000};
   NoLog log_;
   std::atomic<int> open_calls_ = 0;
-  SessionsService service_{{&executor_, &SystemClock(), &gate_, &log_, &open_calls_}, sessions_};
+  SessionsService service_{{&*executor_, &SystemClock(), &gate_, &log_, &open_calls_}, sessions_};
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Sessions::Stub> stub_;

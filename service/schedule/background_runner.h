@@ -23,7 +23,7 @@ class BackgroundRunner {
   virtual ~BackgroundRunner() = default;
 
   // Runs `work` on `lane`, then posts `done` on the executor. `done` runs
-  // exactly once, also at shutdown.
+  // exactly once; or both are dropped, if the runner has been stopped.
   virtual void Run(Lane lane, absl::AnyInvocable<void() &&> work,
                    absl::AnyInvocable<void() &&> done) = 0;
 };

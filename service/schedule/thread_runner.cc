@@ -8,14 +8,16 @@ ThreadRunner::ThreadRunner(Executor& executor) : executor_(executor) {
   for (LaneThread& lane : lanes_) lane.thread = std::thread([this, &lane] { Work(lane); });
 }
 
-ThreadRunner::~ThreadRunner() {
+ThreadRunner::~ThreadRunner() { Stop(); }
+
+void ThreadRunner::Stop() {
   for (LaneThread& lane : lanes_) {
     {
       MutexLock lock(lane.mutex);
       lane.stopping = true;
     }
     lane.wake.NotifyOne();
-    lane.thread.join();
+    if (lane.thread.joinable()) lane.thread.join();
   }
 }
 
@@ -24,6 +26,7 @@ void ThreadRunner::Run(Lane lane, absl::AnyInvocable<void() &&> work,
   LaneThread& thread = lanes_[static_cast<size_t>(lane)];
   {
     MutexLock lock(thread.mutex);
+    if (thread.stopping) return;
     thread.queue.push_back({std::move(work), std::move(done)});
   }
   thread.wake.NotifyOne();

@@ -12,12 +12,18 @@
 
 namespace planewise {
 
-// Thread-safe. The destructor finishes what was queued, posts its `done`s and
-// joins; destroy it before the executor.
+// Thread-safe. What runs on the executor may ask for more work until the
+// executor has ended, so stop the runner, end the executor, and only then destroy
+// the runner.
 class ThreadRunner final : public BackgroundRunner {
  public:
+  // `executor` lives until Stop() has returned.
   explicit ThreadRunner(Executor& executor);
   ~ThreadRunner() override;
+
+  // Finishes what was queued, posts its `done`s and joins. Drops what comes
+  // later: neither work nor `done` of it run. The destructor does it too.
+  void Stop();
 
   void Run(Lane lane, absl::AnyInvocable<void() &&> work,
            absl::AnyInvocable<void() &&> done) override;

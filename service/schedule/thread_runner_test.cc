@@ -2,9 +2,12 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/base/post_and_wait.h"
 #include "core/base/serial_executor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,39 +17,41 @@ namespace {
 
 using ::testing::ElementsAre;
 
+// What threads share with a test stands before the executor and the runner, so
+// that it outlives them.
+
 TEST(ThreadRunnerTest, RunsALaneInOrderAndReportsOnTheExecutor) {
   std::vector<std::string> log;  // touched by the lane, then by the executor: never at once
-  std::promise<void> finished;
-  SerialExecutor executor;
   {
+    SerialExecutor executor;
     ThreadRunner runner(executor);
-    std::promise<std::thread::id> executor_thread;
-    executor.Post([&] { executor_thread.set_value(std::this_thread::get_id()); });
-    const std::thread::id expected = executor_thread.get_future().get();
+    const std::thread::id expected =
+        PostAndWait(executor, [] { return std::this_thread::get_id(); });
     for (const char* name : {"a", "b"}) {
       auto work_thread = std::make_shared<std::thread::id>();
       runner.Run(
           Lane::kCompute, [work_thread] { *work_thread = std::this_thread::get_id(); },
-          [&log, &finished, name, work_thread, expected] {
+          [&log, name, work_thread, expected] {
             EXPECT_EQ(std::this_thread::get_id(), expected);
             EXPECT_NE(*work_thread, expected);
             log.push_back(name);
-            if (log.size() == 2) finished.set_value();
           });
     }
-    finished.get_future().get();
+    runner.Stop();
   }
   EXPECT_THAT(log, ElementsAre("a", "b"));
 }
 
 TEST(ThreadRunnerTest, LanesDoNotWaitForEachOther) {
-  SerialExecutor executor;
-  ThreadRunner runner(executor);
   std::promise<void> release;
   std::promise<void> compute_done;
-  runner.Run(Lane::kStorage, [&] { release.get_future().get(); }, [] {});
+  std::future<void> released = release.get_future();
+  std::future<void> computed = compute_done.get_future();
+  SerialExecutor executor;
+  ThreadRunner runner(executor);
+  runner.Run(Lane::kStorage, [&] { released.wait(); }, [] {});
   runner.Run(Lane::kCompute, [] {}, [&] { compute_done.set_value(); });
-  compute_done.get_future().get();
+  computed.wait();
   release.set_value();
 }
 
@@ -58,6 +63,25 @@ TEST(ThreadRunnerTest, FinishesWhatIsQueuedBeforeItEnds) {
     for (int i = 0; i < 100; ++i) runner.Run(Lane::kStorage, [] {}, [&done] { ++done; });
   }
   EXPECT_EQ(done, 100);
+}
+
+// Logic that goes on from step to step may take its next one when the runner has
+// stopped. (The runner used to be gone by then.)
+TEST(ThreadRunnerTest, DropsWhatIsAskedForAfterItStopped) {
+  const auto held = std::make_shared<int>(0);
+  std::optional<SerialExecutor> executor(std::in_place);
+  ThreadRunner runner(*executor);
+  runner.Run(
+      Lane::kStorage, [] {},
+      [&runner, held] {
+        runner.Stop();  // The lane has posted this and ends.
+        const auto must_not_run = [held] { ADD_FAILURE() << "after Stop()"; };
+        for (const Lane lane : {Lane::kStorage, Lane::kCompute}) {
+          runner.Run(lane, must_not_run, must_not_run);
+        }
+      });
+  executor.reset();
+  EXPECT_EQ(held.use_count(), 1);
 }
 
 }  // namespace

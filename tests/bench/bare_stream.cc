@@ -59,9 +59,13 @@ class Source final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
   void OnWriteDone(bool ok) override {
     if (ok) WriteNext();
   }
-  void OnDone(const grpc::Status& status) override { done_.set_value(status.ok()); }
+  void OnDone(const grpc::Status& status) override {
+    // The waiter may destroy this while the promise is still being set.
+    const std::shared_ptr<std::promise<bool>> done = done_;
+    done->set_value(status.ok());
+  }
 
-  bool Wait() { return done_.get_future().get(); }
+  bool Wait() { return done_->get_future().get(); }
 
  private:
   void WriteNext() {
@@ -82,7 +86,7 @@ class Source final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
   int64_t left_bytes_;
   int64_t offset_ = 0;
   grpc::ByteBuffer message_;
-  std::promise<bool> done_;
+  std::shared_ptr<std::promise<bool>> done_ = std::make_shared<std::promise<bool>>();
 };
 
 void Require(bool condition, const char* what) {

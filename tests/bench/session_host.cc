@@ -4,9 +4,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <future>
 
 #include "absl/time/time.h"
+#include "core/base/post_and_wait.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "proto/version/api_version.h"
@@ -27,11 +27,11 @@ v1::Capabilities Describe(const SessionLimits& limits) {
 SessionHost::SessionHost(const std::string& address, const SessionLimits& limits, int64_t out,
                          int64_t in)
     : limits_(limits),
-      sessions_({&executor_, &SystemClock(), &models_, &linear_, budget_}, limits,
+      sessions_({&*executor_, &SystemClock(), &models_, &linear_, budget_}, limits,
                 [this] { return random_++; }),
       gate_(AuthToken("bench"), geteuid()),
       server_service_(environment_, Describe(limits), {}, budget_) {
-  executor_.Post([this, out, in] { models_.Publish(MakeHollowVersion("m", "l", out, in)); });
+  executor_->Post([this, out, in] { models_.Publish(MakeHollowVersion("m", "l", out, in)); });
   gate_.Enter(ServingPhase::kServing);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port_);
@@ -46,12 +46,9 @@ SessionHost::SessionHost(const std::string& address, const SessionLimits& limits
 
 SessionHost::~SessionHost() {
   server_->Shutdown();
-  std::promise<void> done;
-  executor_.Post([&] {
-    sessions_.Shutdown();
-    done.set_value();
-  });
-  done.get_future().wait();
+  runner_.Stop();
+  PostAndWait(*executor_, [this] { sessions_.Shutdown(); });
+  executor_.reset();
 }
 
 }  // namespace planewise

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/clock.h"
@@ -43,8 +44,8 @@ class SessionHost {
   };
 
   const SessionLimits limits_;
-  SerialExecutor executor_;
-  ThreadRunner runner_{executor_};
+  std::optional<SerialExecutor> executor_{std::in_place};
+  ThreadRunner runner_{*executor_};
   std::shared_ptr<MemoryBudget> budget_ = MemoryBudget::Create(int64_t{1} << 40);
   CopyingCompute compute_;
   LinearExecutor linear_{compute_, runner_, budget_};
@@ -54,7 +55,7 @@ class SessionHost {
   CallGate gate_;
   Silence log_;
   std::atomic<int> open_calls_ = 0;
-  RpcEnvironment environment_{&executor_, &SystemClock(), &gate_, &log_, &open_calls_};
+  RpcEnvironment environment_{&*executor_, &SystemClock(), &gate_, &log_, &open_calls_};
   SessionsService sessions_service_{environment_, sessions_};
   ServerService server_service_;
   int port_ = 0;
