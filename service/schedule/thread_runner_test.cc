@@ -69,17 +69,21 @@ TEST(ThreadRunnerTest, FinishesWhatIsQueuedBeforeItEnds) {
 // stopped. (The runner used to be gone by then.)
 TEST(ThreadRunnerTest, DropsWhatIsAskedForAfterItStopped) {
   const auto held = std::make_shared<int>(0);
+  std::promise<void> release;
+  std::future<void> released = release.get_future();
   std::optional<SerialExecutor> executor(std::in_place);
   ThreadRunner runner(*executor);
+  executor->Post([&released] { released.wait(); });
   runner.Run(
       Lane::kStorage, [] {},
       [&runner, held] {
-        runner.Stop();  // The lane has posted this and ends.
         const auto must_not_run = [held] { ADD_FAILURE() << "after Stop()"; };
         for (const Lane lane : {Lane::kStorage, Lane::kCompute}) {
           runner.Run(lane, must_not_run, must_not_run);
         }
       });
+  runner.Stop();
+  release.set_value();
   executor.reset();
   EXPECT_EQ(held.use_count(), 1);
 }
