@@ -52,8 +52,9 @@ grpc::ServerUnaryReactor* StartUnary(
   }
   call->executor().Post([call, reactor, &response, logic = std::move(logic)]() mutable {
     std::move(logic)(*call, [reactor, &response](absl::StatusOr<Response> result) {
-      if (result.ok()) response = *std::move(result);
-      reactor->End(result.status());
+      const absl::Status status = result.status();
+      if (status.ok()) response = *std::move(result);
+      reactor->End(status);
     });
   });
   return reactor;
