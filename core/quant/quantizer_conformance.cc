@@ -194,7 +194,8 @@ TEST_P(QuantizerConformance, EveryCodeUnderEveryScaleDequantizesAsTheFormula) {
       }
       for (const DType dtype : kHighPrecision) {
         SCOPED_TRACE(testing::Message() << element << " " << kind << " to " << dtype);
-        GuardedBytes values(rows * columns * FactsOf(dtype).bits / 8);
+        const int64_t element_bytes = FactsOf(dtype).bits / 8;
+        GuardedBytes values(rows * columns * element_bytes, element_bytes);
         PW_ASSERT_OK(quantizer().DequantizeMxfp8(plane.const_span(), element,
                                                  {values.data(), dtype, rows, columns}));
         EXPECT_TRUE(values.GuardsIntact());
@@ -231,7 +232,8 @@ TEST_P(QuantizerConformance, DequantizesEveryShape) {
         plane.span()->scales[i] = static_cast<uint8_t>(random());
       }
       for (const DType dtype : kHighPrecision) {
-        GuardedBytes values(shape.rows * shape.columns * FactsOf(dtype).bits / 8);
+        const int64_t element_bytes = FactsOf(dtype).bits / 8;
+        GuardedBytes values(shape.rows * shape.columns * element_bytes, element_bytes);
         PW_ASSERT_OK(quantizer().DequantizeMxfp8(
             plane.const_span(), DType::kF8E4M3,
             {values.data(), dtype, shape.rows, shape.columns}));

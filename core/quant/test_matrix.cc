@@ -116,17 +116,18 @@ std::vector<float> TestMatrix::values() const {
   return values;
 }
 
-GuardedBytes::GuardedBytes(int64_t size)
-    : bytes_(static_cast<size_t>(size + 2 * kGuardBytes), kFiller) {}
+GuardedBytes::GuardedBytes(int64_t size, int64_t element_bytes)
+    : guard_bytes_(65 * element_bytes),
+      bytes_(static_cast<size_t>(size + 2 * guard_bytes_), kFiller) {}
 
 std::vector<uint8_t> GuardedBytes::contents() const {
-  return {bytes_.begin() + kGuardBytes, bytes_.end() - kGuardBytes};
+  return {bytes_.begin() + guard_bytes_, bytes_.end() - guard_bytes_};
 }
 
 bool GuardedBytes::GuardsIntact() const {
   const auto is_filler = [](uint8_t byte) { return byte == kFiller; };
-  return std::all_of(bytes_.begin(), bytes_.begin() + kGuardBytes, is_filler) &&
-         std::all_of(bytes_.end() - kGuardBytes, bytes_.end(), is_filler);
+  return std::all_of(bytes_.begin(), bytes_.begin() + guard_bytes_, is_filler) &&
+         std::all_of(bytes_.end() - guard_bytes_, bytes_.end(), is_filler);
 }
 
 GuardedPlane::GuardedPlane(PlaneKind kind, MatrixView matrix, DType element)

@@ -49,18 +49,20 @@ class TestMatrix {
   std::vector<uint8_t> bytes_;
 };
 
-// `size` bytes, neither zero nor aligned to begin with, between two guards.
+// `size` bytes, not zero to begin with, between two guards. They are aligned to
+// one element and no more.
 class GuardedBytes {
  public:
-  explicit GuardedBytes(int64_t size);
+  explicit GuardedBytes(int64_t size, int64_t element_bytes = 1);
 
-  uint8_t* data() { return bytes_.data() + kGuardBytes; }
+  uint8_t* data() { return bytes_.data() + guard_bytes_; }
   std::vector<uint8_t> contents() const;
   bool GuardsIntact() const;
 
  private:
-  static constexpr int64_t kGuardBytes = 67;
   static constexpr uint8_t kFiller = 0xA5;
+  // An odd number of elements, since a vector's memory is aligned to 16.
+  int64_t guard_bytes_;
   std::vector<uint8_t> bytes_;
 };
 
