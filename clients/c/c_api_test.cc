@@ -214,6 +214,15 @@ TEST_F(CApiTest, ACloseEndsOperationsAndTheSession) {
   ExpectError(planewise_forward(session_, &forward.request, nullptr), "CANCELLED", "closed");
 }
 
+// Garbage collectors free in the order that they like.
+TEST_F(CApiTest, ASessionOutlivesItsClient) {
+  planewise_client_free(client_);
+  client_ = nullptr;
+  ForwardMemory forward;
+  ExpectOk(planewise_forward(session_, &forward.request, nullptr));
+  EXPECT_EQ(forward.output, "bcdefghijklmnopqrstuvwxy");
+}
+
 TEST_F(CApiTest, RefusesStructsThatMakeNoSense) {
   struct Case {
     absl::string_view name;

@@ -1,6 +1,7 @@
 #ifndef PLANEWISE_CLIENTS_C_C_CLIENT_H_
 #define PLANEWISE_CLIENTS_C_C_CLIENT_H_
-// What planewise_client* points to.
+// What planewise_client* points to. Its sessions have a share of the client, so that
+// callers may free them in any order: those with a garbage collector cannot choose one.
 
 #include <memory>
 
@@ -8,7 +9,7 @@
 #include "clients/cpp/client.h"
 
 struct planewise_client {
-  std::unique_ptr<planewise::Client> client;
+  std::shared_ptr<planewise::Client> client;
 };
 
 #endif  // PLANEWISE_CLIENTS_C_C_CLIENT_H_

@@ -16,6 +16,7 @@
 #include "planewise/v1/session.pb.h"
 
 struct planewise_session {
+  std::shared_ptr<planewise::Client> client;  // outlives the session
   std::unique_ptr<planewise::ClientSession> session;
 };
 
@@ -214,7 +215,7 @@ planewise_error* planewise_session_open(planewise_client* client,
   }
   auto opened = client->client->OpenSession(session_options);
   if (!opened.ok()) return ToCError(opened.status());
-  *session = new planewise_session{*std::move(opened)};
+  *session = new planewise_session{client->client, *std::move(opened)};
   return nullptr;
 }
 

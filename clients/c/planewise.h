@@ -17,9 +17,9 @@
  * it was asked of.
  *
  * Threads. Every object may be used from several threads at once, but not be freed
- * while another call uses it. Objects free their own: a session must be
- * freed before its client, an operation before its session. Do not fork() and go
- * on in the child: gRPC's threads do not come along.
+ * while another call uses it. A client and its sessions are freed in any order, an
+ * operation before its session. Do not fork() and go on in the child: gRPC's threads
+ * do not come along.
  *
  * Structs. `struct_size` is sizeof the struct as the caller knows it, set by the
  * caller before each call, in results too: it lets the library grow fields.
