@@ -2,9 +2,13 @@
 
 import ctypes
 import json
+import math
+import threading
 import warnings
+import weakref
 
 from planewise._library import ClientOptions, PlaceCallback, ProgressCallback, library
+from planewise._native import Native, check_not_forked, close_at_exit
 from planewise.dtypes import DataType
 from planewise.errors import check
 from planewise.recipes import as_recipe
@@ -45,11 +49,14 @@ class WeightPart:
 class Client:
     """A connection to a daemon. Thread-safe; a context manager.
 
+    Its sessions keep the connection as long as they live, also without the Client. Processes that
+    are forked after the first Client cannot use it or make one: gRPC's threads stay behind.
+
     Args:
       target: "unix:///PATH" or "HOST:PORT". None: $PLANEWISE_TARGET, else the daemon's default.
       token: for TCP. None: $PLANEWISE_TOKEN.
       name: shown by the daemon's tools.
-      connect_timeout_s: how long to try to reach the daemon.
+      connect_timeout_s: how long to try to reach the daemon, now and in later calls.
 
     Every method raises a subclass of PlanewiseError.
     """
@@ -60,29 +67,33 @@ class Client:
             target=target.encode() if target else None,
             token=token.encode() if token else None,
             client_name=name.encode(),
-            connect_timeout_ms=int(connect_timeout_s * 1000),
+            # 0 would mean the library's default.
+            connect_timeout_ms=max(1, math.ceil(connect_timeout_s * 1000)),
         )
+        check_not_forked()
         pointer = ctypes.c_void_p()
-        self._pointer = None
+        self._native = None
+        self._sessions = weakref.WeakSet()
+        self._adding = threading.Lock()
         check(library.planewise_client_connect(ctypes.byref(options), ctypes.byref(pointer)))
-        self._pointer = pointer
-        self._sessions = []
+        self._native = Native("client", pointer, library.planewise_client_free)
+        close_at_exit(self)
         warning = library.planewise_client_warning(pointer).decode()
         if warning:
             warnings.warn(warning, stacklevel=2)
 
     @property
     def target(self):
-        return library.planewise_client_target(self._open()).decode()
+        native = self._open()
+        return library.planewise_client_target(native.pointer()).decode()
 
     def close(self):
         """Closes the sessions and the connection. Idempotent."""
-        if self._pointer is None:
-            return
-        for session in self._sessions:
+        with self._adding:
+            sessions = list(self._sessions)
+        for session in sessions:
             session.close()
-        library.planewise_client_free(self._pointer)
-        self._pointer = None
+        self._native = None
 
     def __enter__(self):
         return self
@@ -90,14 +101,11 @@ class Client:
     def __exit__(self, *_):
         self.close()
 
-    def __del__(self):
-        if getattr(self, "_pointer", None) is not None:
-            self.close()
-
     def session(self, deterministic=True):
-        """Opens a Session. It is closed with the client at the latest."""
+        """Opens a Session. close() closes it, too."""
         session = Session(self._open(), deterministic)
-        self._sessions.append(session)
+        with self._adding:
+            self._sessions.add(session)
         return session
 
     def create_model(
@@ -202,12 +210,13 @@ class Client:
             request["plane"] = f"PLANE_{plane.upper()}"
         if dequantize_to is not None:
             request["dequantize_to"] = DataType(dequantize_to).proto_name
+        native = self._open()
         parts, failure = [], []
 
         def place(_, header):
             try:
                 part = WeightPart(header.contents)
-            except Exception as error:  # It must not leave a C callback.
+            except BaseException as error:  # It must not leave a C callback.
                 failure.append(error)
                 return None
             parts.append(part)
@@ -216,13 +225,14 @@ class Client:
             return ctypes.addressof(ctypes.c_char.from_buffer(part.data))
 
         error = library.planewise_client_read_weights(
-            self._open(), json.dumps(request).encode(), PlaceCallback(place), None
+            native.pointer(), json.dumps(request).encode(), PlaceCallback(place), None
         )
         _check_with(failure, error)
         return parts
 
     def call(self, method, request, timeout_s=0.0, progress=None):
         """One control call by name; request and response are messages of planewise.v1 as dicts."""
+        native = self._open()
         failure = []
 
         def report(_, message):
@@ -235,10 +245,10 @@ class Client:
 
         response = ctypes.c_void_p()
         error = library.planewise_client_call(
-            self._open(),
+            native.pointer(),
             method.encode(),
             json.dumps(request).encode(),
-            int(timeout_s * 1000),
+            math.ceil(timeout_s * 1000),
             ProgressCallback(report) if progress else ProgressCallback(),
             None,
             ctypes.byref(response),
@@ -250,9 +260,10 @@ class Client:
             library.planewise_string_free(response)
 
     def _open(self):
-        if self._pointer is None:
-            raise ValueError("the client is closed")
-        return self._pointer
+        native = self._native
+        if native is None:
+            raise ValueError("the client is closed: make another planewise.Client")
+        return native
 
 
 def _check_with(failure, error):

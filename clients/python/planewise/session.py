@@ -19,11 +19,24 @@ from planewise._library import (
     Tensor,
     library,
 )
+from planewise._native import Native
 from planewise.errors import PlanewiseError, check
 
 _OVERRIDES = {None: 0, "none": 1, "high_precision": 2, "dequantized": 3}
 _OVERRIDE_NAMES = {number: name for name, number in _OVERRIDES.items() if name}
 _NON_FINITE = {None: 0, "format": 1, "reject": 2}
+
+
+def number_of(argument, value, numbers):
+    """The API's number of an argument's value; ValueError that lists the valid ones."""
+    if value not in numbers:
+        valid = ", ".join(repr(name) for name in numbers)
+        raise ValueError(f"{argument}={value!r} is not known; valid: {valid}")
+    return numbers[value]
+
+
+def override_number(value):
+    return number_of("backward_override", value, _OVERRIDES)
 
 
 @dataclass
@@ -86,6 +99,9 @@ class Handle:
 class Session:
     """One client's context with the daemon. Thread-safe; a context manager.
 
+    Made by Client.session(), and ended by close(), with its client, or when it is dropped. Copies
+    of modules share it (copy.deepcopy gives the same session); it cannot be pickled.
+
     A step is the unit of consistency: its first forward pins the newest version of the model, and
     every later call of the step uses it.
 
@@ -94,22 +110,22 @@ class Session:
             loss.backward()
     """
 
-    def __init__(self, client_pointer, deterministic=True):
+    def __init__(self, client_native, deterministic=True):
         options = SessionOptions(
             struct_size=ctypes.sizeof(SessionOptions),
             allow_nondeterministic=0 if deterministic else 1,
         )
         pointer = ctypes.c_void_p()
-        self._pointer = None
+        self._native = None
         check(
             library.planewise_session_open(
-                client_pointer, ctypes.byref(options), ctypes.byref(pointer)
+                client_native.pointer(), ctypes.byref(options), ctypes.byref(pointer)
             )
         )
-        self._pointer = pointer
+        self._native = Native("session", pointer, library.planewise_session_free)
         self._steps = itertools.count(1)
         self._step = next(self._steps)
-        self._closing = threading.Lock()
+        self._stepping = threading.Lock()
 
     @property
     def current_step(self):
@@ -117,14 +133,28 @@ class Session:
 
     @property
     def closed(self):
-        return self._pointer is None
+        return self._native is None
 
     def close(self):
-        """Ends the session; the daemon releases what it saved. Idempotent."""
-        with self._closing:
-            pointer, self._pointer = self._pointer, None
-        if pointer is not None:
-            library.planewise_session_free(pointer)
+        """Ends the session; the daemon releases what it saved. Idempotent.
+
+        A call in another thread fails with CancelledError.
+        """
+        native, self._native = self._native, None
+        if native is not None and native.usable():
+            library.planewise_session_close(native.pointer())
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(
+            "a planewise.Session is a connection and cannot be pickled: save the state_dict() of "
+            "the model, and attach() again where it is loaded"
+        )
 
     def __enter__(self):
         return self
@@ -134,16 +164,22 @@ class Session:
 
     def end_step(self):
         """Ends the current step and begins the next: later forwards see the newest version."""
-        step, self._step = self._step, next(self._steps)
-        check(library.planewise_end_step(self._open(), step))
+        native = self._open()
+        with self._stepping:
+            step, self._step = self._step, next(self._steps)
+        check(library.planewise_end_step(native.pointer(), step))
 
     @contextlib.contextmanager
     def step(self):
         """A step around forward and backward; ended also after an exception."""
         try:
             yield self._step
-        finally:
-            self.end_step()
+        except BaseException:
+            # The step may not end for the same reason; that is not the one to report.
+            with contextlib.suppress(PlanewiseError, ValueError):
+                self.end_step()
+            raise
+        self.end_step()
 
     def forward(
         self,
@@ -158,6 +194,7 @@ class Session:
         non_finite_policy=None,
     ):
         """Y = X * W^T + bias. x: Memory [..., in]; y: Memory [..., out] of the same type."""
+        native = self._open()
         request = ForwardRequest(
             struct_size=ctypes.sizeof(ForwardRequest),
             model=model.encode(),
@@ -167,13 +204,15 @@ class Session:
             output=y.as_buffer(),
             save_for_backward=int(save_for_backward),
             weight_gradient=int(weight_gradient),
-            backward_override=_OVERRIDES[backward_override],
+            backward_override=override_number(backward_override),
             save_original_input=int(save_original_input),
-            non_finite_policy=_NON_FINITE[non_finite_policy],
+            non_finite_policy=number_of("non_finite_policy", non_finite_policy, _NON_FINITE),
         )
         result = ForwardResult(struct_size=ctypes.sizeof(ForwardResult))
         check(
-            library.planewise_forward(self._open(), ctypes.byref(request), ctypes.byref(result))
+            library.planewise_forward(
+                native.pointer(), ctypes.byref(request), ctypes.byref(result)
+            )
         )
         return Forward(
             handle=Handle(self, result.handle) if result.handle else None,
@@ -190,6 +229,7 @@ class Session:
         dy: Memory [..., out]; dx: [..., in] of dy's type; dw: [out, in] F32; db: [out] F32. The
         handle is consumed if it succeeds.
         """
+        native = self._open()
         absent = Buffer(None, 0)
         request = BackwardRequest(
             struct_size=ctypes.sizeof(BackwardRequest),
@@ -201,11 +241,13 @@ class Session:
             input_gradient=dx.as_buffer() if dx else absent,
             weight_gradient=dw.as_buffer() if dw else absent,
             bias_gradient=db.as_buffer() if db else absent,
-            non_finite_policy=_NON_FINITE[non_finite_policy],
+            non_finite_policy=number_of("non_finite_policy", non_finite_policy, _NON_FINITE),
         )
         result = BackwardResult(struct_size=ctypes.sizeof(BackwardResult))
         check(
-            library.planewise_backward(self._open(), ctypes.byref(request), ctypes.byref(result))
+            library.planewise_backward(
+                native.pointer(), ctypes.byref(request), ctypes.byref(result)
+            )
         )
         handle.consumed()
         return Backward(
@@ -217,21 +259,22 @@ class Session:
 
     def _release(self, number):
         """Gives a saved operand up without waiting; what a finalizer may do."""
-        if self._pointer is None:
+        native = self._native
+        if native is None or not native.usable():
             return
         operation = ctypes.c_void_p()
         handles = (ctypes.c_uint64 * 1)(number)
-        try:
-            check(
-                library.planewise_release_start(
-                    self._pointer, handles, 1, ctypes.byref(operation)
-                )
-            )
-        except PlanewiseError:
-            return  # The session is gone, and the operand with it.
+        error = library.planewise_release_start(
+            native.pointer(), handles, 1, ctypes.byref(operation)
+        )
+        library.planewise_error_free(error)  # The session is gone, and the operand with it.
         library.planewise_operation_free(operation)
 
     def _open(self):
-        if self._pointer is None:
-            raise ValueError("the session is closed")
-        return self._pointer
+        native = self._native
+        if native is None:
+            raise ValueError(
+                "the session is closed: open another one (client.session()), or attach() the "
+                "model again"
+            )
+        return native

@@ -1,0 +1,180 @@
+"""What ends when: clients, sessions and operands, by threads, forks and the interpreter's exit."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import torch
+
+import planewise
+from clients.python.tests.daemon_fixture import HIDDEN, INTERMEDIATE, UP, DaemonTest
+from planewise.errors import CancelledError
+
+THREADS = 4
+
+# A script's beginning: `linear` and an `x` that needs a gradient.
+SCRIPT = f"""
+import os, sys, threading
+import torch
+import planewise
+client = planewise.Client(sys.argv[1])
+session = client.session()
+linear = planewise.RemoteLinear(session, "tiny", {UP!r}, {HIDDEN}, {INTERMEDIATE})
+x = torch.ones(2, {HIDDEN}, requires_grad=True)
+"""
+
+
+class LifetimeTest(DaemonTest):
+    def setUp(self):
+        self.create("tiny")
+
+    def linear(self, session):
+        return planewise.RemoteLinear(session, "tiny", UP, HIDDEN, INTERMEDIATE)
+
+    def run_script(self, text):
+        """Standard output of a Python that ends with exit code 0 and nothing on stderr."""
+        environ = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+        process = subprocess.run(
+            [sys.executable, "-c", SCRIPT + text, self.target],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environ,
+        )
+        self.assertEqual((process.returncode, process.stderr), (0, ""))
+        return process.stdout
+
+    def test_a_session_outlives_the_client_that_nobody_keeps(self):
+        session = planewise.Client(self.target).session()
+        gc.collect()
+        self.assertEqual(self.linear(session)(torch.ones(2, HIDDEN)).shape, (2, INTERMEDIATE))
+        session.close()
+
+    def test_a_session_that_nobody_keeps_ends(self):
+        client = planewise.Client(self.target)
+        session = client.session()
+        before = len(client._sessions)
+        y = self.linear(session)(torch.ones(2, HIDDEN, requires_grad=True))
+        del session, y
+        gc.collect()
+        self.assertEqual((before, len(client._sessions)), (1, 0))
+        client.close()
+
+    def test_a_cycle_of_everything_is_collected_in_any_order(self):
+        for _ in range(5):
+            cycle = [planewise.Client(self.target)]
+            cycle.append(cycle[0].session())
+            y = self.linear(cycle[1])(torch.ones(2, HIDDEN, requires_grad=True))
+            cycle += [y, cycle]
+            del cycle, y
+            gc.collect()
+
+    def test_closing_ends_the_calls_of_other_threads(self):
+        session = self.client.session()
+        under_way = threading.Barrier(THREADS + 1)
+        ends = []
+
+        def run():
+            linear = self.linear(session)
+            x = torch.ones(2, HIDDEN, requires_grad=True)
+            linear(x).sum().backward()
+            under_way.wait()
+            try:
+                while True:
+                    linear(x).sum().backward()
+            except (CancelledError, ValueError) as error:
+                ends.append(str(error))
+
+        threads = [threading.Thread(target=run) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        under_way.wait()
+        session.close()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(ends), THREADS)
+        for end in ends:
+            self.assertIn("closed", end)
+
+    def test_threads_share_a_session(self):
+        with self.client.session() as session:
+            linear = self.linear(session)
+            inputs = torch.randn(THREADS, 5, HIDDEN)
+            gradients = [None] * THREADS
+
+            def run(number):
+                for _ in range(10):
+                    x = inputs[number].clone().requires_grad_()
+                    linear(x).sum().backward()
+                    gradients[number] = x.grad
+
+            threads = [threading.Thread(target=run, args=(n,)) for n in range(THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            x = inputs.clone().requires_grad_()
+            linear(x).sum().backward()
+            self.assertTrue(torch.equal(torch.stack(gradients), x.grad))
+
+    def test_a_step_reports_the_first_failure(self):
+        session = self.client.session()
+        with self.assertRaisesRegex(ArithmeticError, "a loss of nan"):
+            with session.step():
+                session.close()
+                raise ArithmeticError("a loss of nan")
+
+    def test_a_forked_child_is_refused_and_disturbs_nothing(self):
+        out = self.run_script(
+            """
+y = linear(x)
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    def connect():
+        planewise.Client(sys.argv[1])
+    for call in (lambda: linear(x), client.list_models, session.end_step, connect):
+        try:
+            call()
+        except RuntimeError as error:
+            assert "spawn" in str(error), error
+            print("refused")
+    del y
+    session.close()
+    sys.exit(0)  # With all that Python does at its end.
+_, status = os.waitpid(child, 0)
+y.sum().backward()  # The operand is still there.
+print(os.waitstatus_to_exitcode(status), x.grad.shape)
+"""
+        )
+        self.assertEqual(
+            out.splitlines(), ["refused"] * 4 + [f"0 torch.Size([2, {HIDDEN}])"]
+        )
+
+    def test_a_script_may_end_without_closing_anything(self):
+        for name, text in {
+            "a graph that lives": "y = linear(x)",
+            "an early exit": "y = linear(x)\nsys.exit(0)",
+            "a cycle": "client.self = client; session.self = session; linear.y = linear(x)",
+            "a thread that computes": """
+begun = threading.Event()
+def run():
+    try:
+        while True:
+            linear(x).sum().backward()
+            begun.set()
+    except (planewise.PlanewiseError, ValueError):
+        pass  # Closed.
+threading.Thread(target=run, daemon=True).start()
+begun.wait()
+""",
+        }.items():
+            with self.subTest(name):
+                self.assertEqual(self.run_script(text), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
