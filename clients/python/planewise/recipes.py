@@ -82,8 +82,20 @@ class Recipe:
         }
 
 
-def MXFP8BlockScaling(backward_override=None):
-    """MXFP8 with one E8M0 scale per 1x32 block, elements E4M3."""
+def MXFP8BlockScaling(backward_override=None, *, backward_mode=None):
+    """MXFP8 with one E8M0 scale per 1x32 block, elements E4M3.
+
+    Args:
+      backward_override: "none", "high_precision", "dequantized", or None for the environment's.
+      backward_mode: the older name of backward_override.
+    """
+    if backward_override is None:
+        backward_override = backward_mode
+    elif backward_mode not in (None, backward_override):
+        raise ValueError(
+            f"backward_override={backward_override!r} and backward_mode={backward_mode!r} are two "
+            "names of one field and disagree: give one of them"
+        )
     return Recipe("mxfp8", backward_override)
 
 

@@ -4,8 +4,8 @@
 
 Forward sends X and brings Y; backward sends dY and brings dX and, where a master weight trains, dW.
 Tensors may have any strides, any leading dimensions, be on any device, and be float32, bfloat16
-or float16; the type is kept. Contiguous CPU tensors are sent from and received into their own
-memory.
+or float16; the type is kept, and under torch.autocast it is autocast's, as for nn.Linear.
+Contiguous CPU tensors are sent from and received into their own memory.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from planewise.dtypes import from_torch
-from planewise.session import Memory
+from planewise.session import Memory, override_number
 
 
 def _memory(tensor):
@@ -28,8 +28,23 @@ def _memory(tensor):
 
 
 def _host(tensor):
-    """`tensor` itself if it is contiguous on the CPU, else a copy that is."""
-    return tensor.detach().to("cpu").contiguous()
+    """`tensor` itself if its memory is its values in order, on the CPU; else a copy that is so."""
+    return tensor.detach().to("cpu").resolve_neg().contiguous()
+
+
+def _autocast_type(device_type):
+    """The type that torch.autocast gives a linear layer's input here; None: it is off."""
+    if hasattr(torch, "get_autocast_dtype"):
+        enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+        return dtype(device_type) if enabled(device_type) else None
+    # PyTorch before 2.4 has a pair of functions for each device.
+    if device_type == "cpu":
+        return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
+    return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+
+
+# torch.compile cannot look into the C library: it runs what is around it.
+_not_compiled = getattr(getattr(torch, "compiler", None), "disable", lambda function: function)
 
 
 class _RemoteLinearFunction(torch.autograd.Function):
@@ -98,7 +113,11 @@ class RemoteLinear(nn.Module):
 
     Under no_grad, and for inputs and masters that need no gradient, the daemon saves nothing. A
     saved operand is released when its graph dies, with or without a backward. A graph can be
-    run backward once (no retain_graph).
+    run backward once (no retain_graph), and not twice differentiated. Checkpointing that is not
+    reentrant keeps the operands of the first forward: use_reentrant=True saves that memory.
+
+    Copies (copy.deepcopy) compute with the same hosted weight through the same session and have
+    masters of their own. state_dict() holds the masters only.
 
     Attributes: last_forward, last_backward: what the daemon reported (paths, version, bytes).
     """
@@ -116,6 +135,7 @@ class RemoteLinear(nn.Module):
         master_bias=None,
     ):
         super().__init__()
+        override_number(backward_override)  # Refuses what is not one.
         self.session = session
         self.model = model
         self.layer = layer
@@ -128,11 +148,23 @@ class RemoteLinear(nn.Module):
         self.last_forward = None
         self.last_backward = None
 
+    @_not_compiled
     def forward(self, x):
         """x: [..., in_features] → [..., out_features] of the same type and device."""
+        autocast = _autocast_type(x.device.type)
+        if autocast is not None and x.is_floating_point() and x.dtype != torch.float64:
+            x = x.to(autocast)
         tracked = (x, self.master_weight, self.master_bias)
         save = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tracked)
         return _RemoteLinearFunction.apply(x, self.master_weight, self.master_bias, self, save)
+
+    def __getattr__(self, name):
+        if name in ("weight", "bias"):
+            raise AttributeError(
+                f"{self.model}/{self.layer} has no {name} here: the daemon has it, "
+                "Client.read_weights() reads it, and master_weight and master_bias are what trains"
+            )
+        return super().__getattr__(name)
 
     def extra_repr(self):
         return (

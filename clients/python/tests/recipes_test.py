@@ -90,6 +90,16 @@ class RecipeTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "unquant.*high_precision"):
             MXFP8BlockScaling("unquant")
 
+    def test_the_older_name_of_the_field_is_taken(self):
+        self.assertEqual(
+            MXFP8BlockScaling(backward_mode="dequantized"), MXFP8BlockScaling("dequantized")
+        )
+        self.assertEqual(
+            MXFP8BlockScaling("none", backward_mode="none").backward_override, "none"
+        )
+        with self.assertRaisesRegex(ValueError, "'none' and backward_mode='dequantized'"):
+            MXFP8BlockScaling("none", backward_mode="dequantized")
+
     def test_the_message(self):
         self.assertEqual(
             MXFP8BlockScaling("high_precision").to_json(),

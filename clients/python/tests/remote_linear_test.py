@@ -1,6 +1,9 @@
 """RemoteLinear against a float64 reference on the daemon's own bytes, and what it leaves behind."""
 
+import copy
 import gc
+import io
+import itertools
 import os
 import random
 import unittest
@@ -187,6 +190,116 @@ class RemoteLinearTest(DaemonTest):
         with self.assertRaises(planewise.PlanewiseError) as raised:
             y.sum().backward()
         self.assertEqual(raised.exception.reason, "OPERAND_EVICTED")
+
+    def test_a_graph_is_not_differentiated_twice(self):
+        x = torch.randn(2, HIDDEN, requires_grad=True)
+        y = self.linear(backward_override="dequantized")(x).square().sum()
+        (gradient,) = torch.autograd.grad(y, x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
+            gradient.sum().backward()
+
+    def test_whatever_needs_a_gradient_gets_it_and_nothing_else_does(self):
+        names = ("x", "weight", "bias")
+        gradients = {}
+        inputs = torch.randn(3, HIDDEN)
+        dy = torch.randn(3, INTERMEDIATE)
+        for needs in itertools.product((True, False), repeat=3):
+            linear = self.linear(trainable=True, backward_override="dequantized")
+            tensors = (inputs.clone(), linear.master_weight, linear.master_bias)
+            for tensor, need in zip(tensors, needs):
+                tensor.requires_grad_(need)
+            y = linear(tensors[0])
+            self.assertEqual(y.requires_grad, any(needs))
+            if any(needs):
+                y.backward(dy)
+            for name, tensor, need in zip(names, tensors, needs):
+                with self.subTest(needs=needs, of=name):
+                    if not need:
+                        self.assertIsNone(tensor.grad)
+                        continue
+                    # The first case has all of them.
+                    want = gradients.setdefault(name, tensor.grad)
+                    self.assertTrue(torch.equal(tensor.grad, want))
+
+    def test_gradients_of_several_backwards_add_up_once_each(self):
+        linear = self.linear(trainable=True, backward_override="dequantized")
+        x, dy = torch.randn(3, HIDDEN), torch.randn(3, INTERMEDIATE)
+        linear(x).backward(dy)
+        once = linear.master_weight.grad.clone()
+        linear(x).backward(dy)
+        self.assertTrue(torch.equal(linear.master_weight.grad, once + once))
+
+    def test_autocast_decides_the_type_as_for_a_local_layer(self):
+        linear = self.linear(trainable=True, backward_override="dequantized")
+        local = torch.nn.Linear(HIDDEN, INTERMEDIATE)
+        x = torch.randn(5, HIDDEN)
+        given = x.clone().requires_grad_()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = linear(given)
+            self.assertEqual(y.dtype, local(x).dtype)
+            with torch.autocast("cpu", enabled=False):
+                self.assertEqual(linear(x).dtype, torch.float32)
+            with self.assertRaisesRegex(TypeError, "float64"):
+                linear(x.double())
+        y.float().sum().backward()
+        self.assertEqual((y.dtype, given.grad.dtype), (torch.bfloat16, torch.float32))
+        self.assertEqual(linear.master_weight.grad.dtype, torch.float32)
+        self.assertTrue(torch.equal(y, linear(x.bfloat16())))
+        self.assertEqual(linear(x).dtype, torch.float32)
+
+    def test_values_that_are_negated_only_when_they_are_read(self):
+        x = torch.view_as_complex(torch.randn(4, HIDDEN, 2)).conj().imag
+        self.assertTrue(x.is_neg())
+        linear = self.linear(backward_override="dequantized")
+        self.assertTrue(torch.equal(linear(x), linear(x.clone().resolve_neg())))
+
+    def test_a_copy_shares_the_hosted_weight_and_has_masters_of_its_own(self):
+        linear = self.linear(trainable=True, backward_override="dequantized").eval()
+        twin = copy.deepcopy(torch.nn.Sequential(linear))[0]
+        x = torch.randn(2, HIDDEN)
+        self.assertTrue(torch.equal(twin(x), linear(x)))
+        self.assertIs(twin.session, linear.session)
+        self.assertFalse(twin.training)
+        twin(x).sum().backward()
+        self.assertIsNone(linear.master_weight.grad)
+        self.assertGreater(twin.master_weight.grad.abs().max().item(), 0)
+
+    def test_a_state_dict_has_the_masters_and_a_pickle_is_refused(self):
+        linear = self.linear(trainable=True)
+        state = io.BytesIO()
+        torch.save(linear.state_dict(), state)
+        state.seek(0)
+        other = self.linear(trainable=True)
+        torch.nn.init.zeros_(other.master_weight)
+        other.load_state_dict(torch.load(state))
+        self.assertTrue(torch.equal(other.master_weight, linear.master_weight))
+        self.assertEqual(list(self.linear().state_dict()), [])
+        with self.assertRaisesRegex(TypeError, r"state_dict\(\)"):
+            torch.save(linear, io.BytesIO())
+
+    def test_an_override_that_does_not_exist_is_refused_with_those_that_do(self):
+        with self.assertRaisesRegex(ValueError, "'sometimes' is not known.*'dequantized'"):
+            self.linear(backward_override="sometimes")
+
+    def test_who_asks_for_the_weight_is_told_where_it_is(self):
+        linear = self.linear()
+        with self.assertRaisesRegex(AttributeError, "the daemon has it"):
+            linear.weight.dtype
+        self.assertFalse(hasattr(linear, "bias"))
+        with self.assertRaisesRegex(AttributeError, "no attribute 'wait'"):
+            linear.wait
+
+    if hasattr(torch, "compile"):  # PyTorch 2
+
+        def test_a_compiled_model_computes_around_it(self):
+            linear = self.linear(trainable=True, backward_override="dequantized")
+            model = torch.nn.Sequential(torch.nn.Tanh(), linear, torch.nn.Tanh())
+            x = torch.randn(3, HIDDEN)
+            want = model(x)
+            y = torch.compile(model, backend="eager")(x)
+            y.sum().backward()
+            self.assertTrue(torch.equal(y, want))
+            self.assertGreater(linear.master_weight.grad.abs().max().item(), 0)
 
     def test_a_master_trains(self):
         linear = self.linear(trainable=True, backward_override="dequantized")
