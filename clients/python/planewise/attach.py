@@ -3,16 +3,31 @@
     remote = planewise.attach(model, client, "minilm")
     print(remote.report())
 
-Not here: loading the model into the daemon (Client.create_model).
+Not here: loading the model into the daemon (Client.create_model), what stays local
+(local_parameters.py).
 """
 
 from torch import nn
 
+from planewise.dtypes import DataType
+from planewise.local_parameters import local_parameters, report, without_wrappers
 from planewise.remote_linear import RemoteLinear
+
+# How far a weight may be from its quantized form, as a part of its norm. MXFP8 rounds to four
+# significant bits, which is at most 1/16 of a value; the rest is for what blocks flush to zero.
+_QUANTIZATION_ERROR_MAX = 0.1
+
+# Where a module keeps functions that are called around its forward.
+_HOOKS = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
 
 
 class Attachment:
-    """What attach() did, and the session that the model now uses.
+    """What attach() did, and the session that the model now uses. A context manager.
 
     Attributes:
       session: planewise.Session; ended by close() or with its client.
@@ -24,110 +39,135 @@ class Attachment:
     def __init__(self, session, replaced, local, freed_bytes):
         self.session = session
         self.replaced = replaced
-        self.local = local
         self.freed_bytes = freed_bytes
+        self._local = local
+
+    @property
+    def local(self):
+        return {parameter.name: parameter.why for parameter in self._local}
 
     def end_step(self):
         """Once per optimizer step: later forwards see the newest version of the weights."""
         self.session.end_step()
 
     def close(self):
+        """Ends the session. The model computes again once it is attached again."""
         self.session.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def report(self):
         """For people: what left, what stays, and why."""
-        lines = [
-            f"{len(self.replaced)} linear layers are remote, {self.freed_bytes:,} bytes left "
-            "this process"
-        ]
-        by_reason = {}
-        for name, why in self.local.items():
-            by_reason.setdefault(why, []).append(name)
-        for why, names in by_reason.items():
-            shown = ", ".join(names[:3]) + (f", … ({len(names)})" if len(names) > 3 else "")
-            lines.append(f"stays local, {why}: {shown}")
-        return "\n".join(lines)
+        left = f"{len(self.replaced)} linear layers are remote"
+        if self.freed_bytes:
+            left += f", {self.freed_bytes:,} bytes left this process"
+        return f"{left}\n{report(self._local)}"
 
 
-def attach(model, client, model_name, prefix=None, trainable=False, session=None, **options):
+def attach(
+    model,
+    client,
+    model_name,
+    prefix=None,
+    trainable=False,
+    session=None,
+    check_values=True,
+    **options,
+):
     """Replaces every nn.Linear of `model` whose weight the daemon hosts by a RemoteLinear.
 
     A module matches the daemon's layer of the same name, after wrappers' additions are taken
     off: PEFT's `base_model.model.` and `.base_layer`, and the prefix under which a head keeps its
     base model (`bert.`, `model.`). Adapters stay local and train as before.
 
+    Attached again, the model's remote layers go over to the new session: that is how to go on
+    after the daemon was restarted.
+
     Args:
-      model: an nn.Module; changed in place.
+      model: an nn.Module; changed in place. Its linear layers may be on the meta device.
       client: planewise.Client.
       model_name: in the daemon.
       prefix: what to take off module names instead of finding it out.
       trainable: keep each weight and bias as a local master parameter that receives dW and
         dbias. False: frozen, and their memory is given back.
       session: to share one; None: a new one.
+      check_values: read one weight back and refuse if it is not the model's, as far as
+        quantization lets that be seen. Not for masters, which move away as they train.
       options: for RemoteLinear (backward_override, save_original_input).
 
-    Returns an Attachment. Raises ValueError if shapes differ, if a bias is on one side only, if a
-    weight is shared with a module that stays local, or if nothing matches.
+    Returns an Attachment. Raises ValueError, and changes nothing, if shapes or values differ, if a
+    bias is on one side only, if a parameter is shared with a module that stays local, if a layer
+    has hooks, which would be lost, or if nothing matches.
     """
-    layers = {layer["name"]: layer for layer in client.describe(model_name)["layers"]}
-    matches = _match(model, layers, prefix)
+    hosted = client.describe(model_name)
+    if hosted["state"] != "MODEL_STATE_SERVING":
+        state = hosted["state"].replace("MODEL_STATE_", "").lower()
+        raise ValueError(f"{model_name!r} is {state}, required serving: describe() says when it is")
+    layers = {layer["name"]: layer for layer in hosted["layers"]}
+    modules = {
+        name: module
+        for name, module in model.named_modules(remove_duplicate=False)
+        if _may_be_remote(module)
+    }
+    matches = _match(modules, layers, prefix)
     if not matches:
-        examples = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
         raise ValueError(
             f"no linear layer of this model is hosted in {model_name!r}: the model has "
-            f"{examples[:3]}, the daemon has {sorted(layers)[:3]}; pass prefix= if names differ"
+            f"{list(modules)[:3]}, the daemon has {sorted(layers)[:3]}; pass prefix= if names "
+            "differ"
         )
-    _check(model, matches, layers, model_name)
-
-    session = session or client.session()
-    freed_bytes = 0
     for name, layer_name in matches.items():
-        linear = model.get_submodule(name)
-        remote = RemoteLinear(
-            session,
-            model_name,
-            layer_name,
-            linear.in_features,
-            linear.out_features,
-            master_weight=linear.weight if trainable else None,
-            master_bias=linear.bias if trainable else None,
-            **options,
+        where = f"{model_name}/{layer_name}"
+        _check_layer(name, modules[name], layers[layer_name], where, trainable)
+    leaving = {id(modules[name]) for name in matches}
+    _check_sharing(model, leaving)
+    if check_values and not trainable:
+        _check_values(client, model_name, modules, matches, layers)
+
+    own_session = session or client.session()
+    remotes = {}
+    for name, layer_name in matches.items():
+        local = modules[name]
+        remotes[id(local)] = _remote(
+            local, own_session, model_name, layer_name, trainable, options
         )
-        remote.train(linear.training)
+    freed = {}
+    # A module may be in the model more than once, under names that the daemon does not know.
+    for name, local in modules.items():
+        if id(local) not in remotes:
+            continue
         if not trainable:
-            freed_bytes += sum(p.numel() * p.element_size() for p in linear.parameters())
+            freed.update((id(p), _size_bytes(p)) for p in local.parameters())
         parent, _, child = name.rpartition(".")
-        setattr(model.get_submodule(parent), child, remote)
-    return Attachment(session, matches, _local(model), freed_bytes)
+        setattr(model.get_submodule(parent), child, remotes[id(local)])
+    return Attachment(own_session, matches, local_parameters(model), sum(freed.values()))
 
 
-def _match(model, layers, prefix):
-    """{module name: layer name} for the linear layers that the daemon hosts."""
-    linears = {
-        name: _without_wrappers(name)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear)
-    }
+def _may_be_remote(module):
+    """Only what computes what nn.Linear does: its subclasses may do something else."""
+    return type(module) is nn.Linear or isinstance(module, RemoteLinear)
+
+
+def _match(modules, layers, prefix):
+    """{module name: layer name} for the modules that the daemon hosts."""
+    plain = {name: without_wrappers(name) for name in modules}
     # A head keeps its base model under a name of its own; the one under which most layers are
     # found is it.
-    prefixes = [prefix] if prefix is not None else sorted(_prefixes(linears.values(), layers))
+    prefixes = [prefix] if prefix is not None else sorted(_prefixes(plain.values(), layers))
     best = {}
     for candidate in prefixes:
         found = {
-            name: plain[len(candidate) :]
-            for name, plain in linears.items()
-            if plain.startswith(candidate) and plain[len(candidate) :] in layers
+            name: short[len(candidate) :]
+            for name, short in plain.items()
+            if short.startswith(candidate) and short[len(candidate) :] in layers
         }
         if len(found) > len(best):
             best = found
     return best
-
-
-def _without_wrappers(name):
-    """A module's name without what PEFT put around it."""
-    if name.startswith("base_model.model."):
-        name = name[len("base_model.model.") :]
-    return name[: -len(".base_layer")] if name.endswith(".base_layer") else name
 
 
 def _prefixes(names, layers):
@@ -141,50 +181,97 @@ def _prefixes(names, layers):
     return found
 
 
-def _check(model, matches, layers, model_name):
-    """Raises ValueError for what would compute something else than the local layer."""
-    owners = {}
+def _check_layer(name, module, hosted, where, trainable):
+    """Raises ValueError if the hosted layer would compute something else than `module`."""
+    shape = [module.out_features, module.in_features]
+    hosted_shape = [int(size) for size in hosted["weight"]["shape"]]
+    if shape != hosted_shape:
+        raise ValueError(
+            f"{name}: weight {shape} here, {hosted_shape} in {where}; is this the model that was "
+            "loaded?"
+        )
+    if isinstance(module, RemoteLinear):
+        if trainable and module.master_weight is None:
+            raise ValueError(
+                f"{name}: attached frozen before, so that there is no weight here to train; "
+                "attach a fresh model with trainable=True"
+            )
+        return
+    has_bias = module.bias is not None
+    if has_bias != hosted["has_bias"]:
+        has = {True: "a bias", False: "no bias"}
+        raise ValueError(
+            f"{name}: {has[has_bias]} here, {has[hosted['has_bias']]} in {where}; is this the "
+            "model that was loaded?"
+        )
+    if "forward" in vars(module) or any(getattr(module, hooks, None) for hooks in _HOOKS):
+        raise ValueError(
+            f"{name}: has hooks or a forward of its own, which would be lost; attach first, then "
+            "register them"
+        )
+
+
+def _check_sharing(model, leaving):
+    """Raises ValueError if a module that stays local holds a parameter of one that leaves.
+
+    leaving: ids of modules.
+    """
+    gone, kept = {}, {}
     for name, module in model.named_modules():
-        for parameter in module.parameters(recurse=False):
-            owners.setdefault(id(parameter), []).append(name)
-    for name, layer_name in matches.items():
-        linear = model.get_submodule(name)
-        hosted = layers[layer_name]
-        shape = [int(size) for size in hosted["weight"]["shape"]]
-        if list(linear.weight.shape) != shape:
-            raise ValueError(
-                f"{name}: weight {list(linear.weight.shape)} here, {shape} in "
-                f"{model_name}/{layer_name}; is this the model that was loaded?"
-            )
-        if (linear.bias is not None) != hosted["has_bias"]:
-            has = {True: "a bias", False: "no bias"}
-            raise ValueError(
-                f"{name}: {has[linear.bias is not None]} here, {has[hosted['has_bias']]} in "
-                f"{model_name}/{layer_name}"
-            )
-        local_owners = [owner for owner in owners[id(linear.weight)] if owner not in matches]
-        if local_owners:
-            raise ValueError(
-                f"{name}: its weight is tied to {', '.join(local_owners)}, which stays local; "
-                "untie them first"
-            )
+        owners = gone if id(module) in leaving else kept
+        for which, parameter in module.named_parameters(recurse=False):
+            owners.setdefault(id(parameter), (name, which))
+    for parameter in gone.keys() & kept.keys():
+        name, which = gone[parameter]
+        other = ".".join(kept[parameter]).lstrip(".")
+        raise ValueError(
+            f"{name}: its {which} is tied to {other}, which stays local; untie them first"
+        )
 
 
-def _local(model):
-    """{parameter name: why it stays}, for what the model still holds."""
-    local = {}
-    for module_name, module in model.named_modules():
-        for name, parameter in module.named_parameters(recurse=False):
-            full = f"{module_name}.{name}" if module_name else name
-            if isinstance(module, RemoteLinear):
-                why = "master weight of a remote layer"
-            elif "lora_" in full:
-                why = "adapter"
-            elif isinstance(module, nn.Embedding):
-                why = "embedding"
-            elif isinstance(module, nn.Linear):
-                why = "linear layer that the daemon does not host (a head, or tied)"
-            else:
-                why = "norms and the rest"
-            local[full] = why
-    return local
+def _check_values(client, model_name, modules, matches, layers):
+    """Raises ValueError if the smallest weight is not what is hosted under its name."""
+    here = [
+        name
+        for name in matches
+        if isinstance(modules[name], nn.Linear) and not modules[name].weight.is_meta
+    ]
+    if not here:
+        return
+    name = min(here, key=lambda name: modules[name].weight.numel())
+    weight = modules[name].weight.detach().to("cpu").double()
+    (part,) = client.read_weights(
+        model_name, [layers[matches[name]]["weight"]["name"]], dequantize_to=DataType.F32
+    )
+    distance = (part.to_torch().double() - weight).norm().item()
+    norm = weight.norm().item()
+    if distance > _QUANTIZATION_ERROR_MAX * norm:
+        raise ValueError(
+            f"{name}: its values are not those of {model_name}/{matches[name]}: they differ by "
+            f"{distance:.3g} where quantization explains at most "
+            f"{_QUANTIZATION_ERROR_MAX * norm:.3g}; attach the model that was loaded, or pass "
+            "check_values=False"
+        )
+
+
+def _remote(local, session, model_name, layer_name, trainable, options):
+    """The RemoteLinear that takes the place of `local`."""
+    names = ("weight", "bias")
+    if isinstance(local, RemoteLinear):
+        names = ("master_weight", "master_bias")
+    weight, bias = (getattr(local, name) if trainable else None for name in names)
+    remote = RemoteLinear(
+        session,
+        model_name,
+        layer_name,
+        local.in_features,
+        local.out_features,
+        master_weight=weight,
+        master_bias=bias,
+        **options,
+    )
+    return remote.train(local.training)
+
+
+def _size_bytes(parameter):
+    return 0 if parameter.is_meta else parameter.numel() * parameter.element_size()

@@ -1,0 +1,69 @@
+"""What an attached model still holds in this process, and why."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from planewise.remote_linear import RemoteLinear
+
+
+@dataclass(frozen=True)
+class LocalParameter:
+    name: str
+    why: str
+    size_bytes: int  # 0 for one that an earlier line has counted: tied
+    trains: bool
+
+
+def without_wrappers(name):
+    """A module's or parameter's name without what PEFT put around it."""
+    if name.startswith("base_model.model."):
+        name = name[len("base_model.model.") :]
+    return name[: -len(".base_layer")] if name.endswith(".base_layer") else name
+
+
+def local_parameters(model):
+    """A LocalParameter for each one that `model` holds, in its order."""
+    found = []
+    seen = set()
+    for module_name, module in model.named_modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            full = f"{module_name}.{name}" if module_name else name
+            size_bytes = parameter.numel() * parameter.element_size()
+            found.append(
+                LocalParameter(
+                    name=full,
+                    why=_why(module, full),
+                    size_bytes=0 if id(parameter) in seen else size_bytes,
+                    trains=parameter.requires_grad,
+                )
+            )
+            seen.add(id(parameter))
+    return found
+
+
+def _why(module, parameter_name):
+    if isinstance(module, RemoteLinear):
+        return "master of a remote layer"
+    if "lora_" in parameter_name:
+        return "adapter"
+    if isinstance(module, nn.Embedding):
+        return "embedding"
+    if isinstance(module, nn.Linear):
+        return "linear, not hosted"
+    return "norm" if "norm" in type(module).__name__.lower() else "other"
+
+
+def report(parameters):
+    """A table: one line for each reason, with one name of those that it stands for."""
+    by_why = {}
+    for parameter in parameters:
+        by_why.setdefault(parameter.why, []).append(parameter)
+    lines = [f"{'stays local':<26}{'tensors':>8}{'bytes':>16}  trains  for example"]
+    for why, group in by_why.items():
+        size_bytes = sum(parameter.size_bytes for parameter in group)
+        training = sum(parameter.trains for parameter in group)
+        trains = {0: "no", len(group): "yes"}.get(training, "some")
+        example = without_wrappers(group[0].name)
+        lines.append(f"{why:<26}{len(group):>8}{size_bytes:>16,}  {trains:<6}  {example}")
+    return "\n".join(lines)
