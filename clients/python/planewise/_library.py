@@ -143,11 +143,22 @@ _FUNCTIONS = {
         c_void_p,
         [c_void_p, POINTER(BackwardRequest), POINTER(BackwardResult)],
     ),
-    "planewise_end_step": (c_void_p, [c_void_p, c_uint64]),
+    "planewise_forward_start": (
+        c_void_p,
+        [c_void_p, POINTER(ForwardRequest), POINTER(c_void_p)],
+    ),
+    "planewise_backward_start": (
+        c_void_p,
+        [c_void_p, POINTER(BackwardRequest), POINTER(c_void_p)],
+    ),
+    "planewise_end_step_start": (c_void_p, [c_void_p, c_uint64, POINTER(c_void_p)]),
     "planewise_release_start": (
         c_void_p,
         [c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_void_p)],
     ),
+    "planewise_operation_wait": (c_void_p, [c_void_p, c_int64, POINTER(c_int32)]),
+    "planewise_operation_forward_result": (c_void_p, [c_void_p, POINTER(ForwardResult)]),
+    "planewise_operation_backward_result": (c_void_p, [c_void_p, POINTER(BackwardResult)]),
     "planewise_operation_free": (None, [c_void_p]),
 }
 

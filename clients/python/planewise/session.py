@@ -35,6 +35,10 @@ def number_of(argument, value, numbers):
     return numbers[value]
 
 
+# While it waits, Python looks this often whether a signal came.
+_SIGNALS_MS = 100
+
+
 def override_number(value):
     return number_of("backward_override", value, _OVERRIDES)
 
@@ -100,7 +104,8 @@ class Session:
     """One client's context with the daemon. Thread-safe; a context manager.
 
     Made by Client.session(), and ended by close(), with its client, or when it is dropped. Copies
-    of modules share it (copy.deepcopy gives the same session); it cannot be pickled.
+    of modules share it (copy.deepcopy gives the same session); it cannot be pickled. Ctrl-C in a
+    call ends the session, too: the call would go on to use the tensors' memory.
 
     A step is the unit of consistency: its first forward pins the newest version of the model, and
     every later call of the step uses it.
@@ -167,7 +172,7 @@ class Session:
         native = self._open()
         with self._stepping:
             step, self._step = self._step, next(self._steps)
-        check(library.planewise_end_step(native.pointer(), step))
+        self._run(native, library.planewise_end_step_start, library.planewise_end_step, step)
 
     @contextlib.contextmanager
     def step(self):
@@ -209,10 +214,13 @@ class Session:
             non_finite_policy=number_of("non_finite_policy", non_finite_policy, _NON_FINITE),
         )
         result = ForwardResult(struct_size=ctypes.sizeof(ForwardResult))
-        check(
-            library.planewise_forward(
-                native.pointer(), ctypes.byref(request), ctypes.byref(result)
-            )
+        self._run(
+            native,
+            library.planewise_forward_start,
+            library.planewise_forward,
+            ctypes.byref(request),
+            ctypes.byref(result),
+            library.planewise_operation_forward_result,
         )
         return Forward(
             handle=Handle(self, result.handle) if result.handle else None,
@@ -244,10 +252,13 @@ class Session:
             non_finite_policy=number_of("non_finite_policy", non_finite_policy, _NON_FINITE),
         )
         result = BackwardResult(struct_size=ctypes.sizeof(BackwardResult))
-        check(
-            library.planewise_backward(
-                native.pointer(), ctypes.byref(request), ctypes.byref(result)
-            )
+        self._run(
+            native,
+            library.planewise_backward_start,
+            library.planewise_backward,
+            ctypes.byref(request),
+            ctypes.byref(result),
+            library.planewise_operation_backward_result,
         )
         handle.consumed()
         return Backward(
@@ -256,6 +267,31 @@ class Session:
             dgrad_path=result.dgrad_path.decode(),
             wgrad_path=result.wgrad_path.decode(),
         )
+
+    def _run(self, native, start, run, argument, result=None, take_result=None):
+        """Runs an operation of the session so that Ctrl-C can end it."""
+        pointer = native.pointer()
+        results = () if result is None else (result,)
+        operation = ctypes.c_void_p()
+        done = ctypes.c_int32()
+        try:
+            check(start(pointer, argument, ctypes.byref(operation)))
+            while not done.value:
+                check(library.planewise_operation_wait(operation, _SIGNALS_MS, ctypes.byref(done)))
+            if take_result is not None:
+                check(take_result(operation, *results))
+            return
+        except PlanewiseError as error:
+            if error.retry_delay_ms is None:
+                raise
+        except BaseException:
+            # The operation would go on to use the tensors' memory.
+            self.close()
+            raise
+        finally:
+            library.planewise_operation_free(operation)
+        # Refused for now, and nothing was done: the library knows when to begin it again.
+        check(run(pointer, argument, *results))
 
     def _release(self, number):
         """Gives a saved operand up without waiting; what a finalizer may do."""

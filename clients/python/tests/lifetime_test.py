@@ -2,10 +2,12 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import torch
 
@@ -119,6 +121,33 @@ class LifetimeTest(DaemonTest):
             x = inputs.clone().requires_grad_()
             linear(x).sum().backward()
             self.assertTrue(torch.equal(torch.stack(gradients), x.grad))
+
+    def test_ctrl_c_ends_a_call_to_a_daemon_that_does_not_answer(self):
+        session = self.client.session()
+        linear = self.linear(session)
+        x = torch.ones(2, HIDDEN)
+        wait = planewise.session.library.planewise_operation_wait
+        waits = []
+
+        def interrupted_wait(*arguments):
+            waits.append(wait(*arguments))
+            os.kill(os.getpid(), signal.SIGINT)
+            return waits[-1]
+
+        self.daemon.send_signal(signal.SIGSTOP)
+        try:
+            with mock.patch.object(
+                planewise.session.library, "planewise_operation_wait", interrupted_wait
+            ):
+                with self.assertRaises(KeyboardInterrupt):
+                    linear(x)
+        finally:
+            self.daemon.send_signal(signal.SIGCONT)
+        self.assertEqual(len(waits), 1)
+        with self.assertRaisesRegex(ValueError, "session is closed"):
+            linear(x)
+        with self.client.session() as session:
+            self.assertEqual(self.linear(session)(x).shape, (2, INTERMEDIATE))
 
     def test_a_step_reports_the_first_failure(self):
         session = self.client.session()
