@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "core/base/status_macros.h"
 #include "planner/memory_report.h"
 #include "planner/text_table.h"
@@ -28,8 +29,9 @@ std::string CapabilitiesTable(const v1::Capabilities& capabilities) {
   }
   table.AddRow({"memory", absl::StrCat(FormatBytes(capabilities.memory_used_bytes()), " of ",
                                        FormatBytes(capabilities.memory_limit_bytes()))});
+  const absl::Duration timeout = absl::Milliseconds(capabilities.session_timeout_ms());
   table.AddRow({"sessions", absl::StrCat("at most ", capabilities.max_sessions(), ", time-out ",
-                                         capabilities.session_timeout_ms(), " ms")});
+                                         absl::FormatDuration(timeout))});
   table.AddRow({"live versions", absl::StrCat("at most ", capabilities.max_live_versions())});
   table.AddRow({"chunk", FormatBytes(capabilities.chunk_bytes())});
   table.AddRow({"input window", FormatBytes(capabilities.session_input_window_bytes())});

@@ -39,13 +39,14 @@ absl::StatusOr<v1::CreateModelRequest> RequestOf(const LoadFlags& flags) {
 }
 
 absl::StatusOr<ExitCode> Run(const LoadFlags& flags, const CommonFlags& common) {
-  PW_ASSIGN_OR_RETURN(v1::CreateModelRequest request, RequestOf(flags));
+  absl::StatusOr<v1::CreateModelRequest> request = RequestOf(flags);
+  if (!request.ok()) return WrongCommandLine(request.status(), common);
   PW_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Connect(common));
-  request.set_request_id(NewRequestId(common));
+  request->set_request_id(NewRequestId(common));
   absl::StatusOr<v1::Model> model;
   {
     ProgressBar bar;
-    model = client->CreateModel(request, WithProgressBar(bar));
+    model = client->CreateModel(*request, WithProgressBar(bar));
   }
   PW_RETURN_IF_ERROR(model.status());
   if (common.json()) {

@@ -108,7 +108,8 @@ std::string ModelsTable(const v1::ListModelsResponse& models) {
                    {"leases", true}});
   for (const v1::Model& model : models.models()) {
     table.AddRow({model.name(), StateText(model.state()), absl::StrCat(model.version()),
-                  absl::StrCat(model.durable_version()), RecipeText(model.recipe()),
+                  model.durable_version() == 0 ? "-" : absl::StrCat(model.durable_version()),
+                  RecipeText(model.recipe()),
                   absl::StrCat(model.actual_bytes()), absl::StrCat(model.lease_count())});
   }
   return table.ToString();

@@ -1,6 +1,7 @@
 #include "clients/cli/plan_command.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -24,7 +25,7 @@ namespace {
 
 struct PlanFlags {
   std::string model;
-  std::string memory;
+  std::string memory;  // "": none named
   int64_t sessions = 0;
   int64_t tokens = 0;
   bool layers = false;
@@ -80,17 +81,24 @@ absl::StatusOr<PlanOptions> OptionsOf(const PlanFlags& flags) {
   return options;
 }
 
+absl::StatusOr<std::optional<int64_t>> MemoryOf(const PlanFlags& flags) {
+  if (flags.memory.empty()) return std::nullopt;
+  return ParseByteSize(flags.memory);
+}
+
 absl::StatusOr<ExitCode> Run(const PlanFlags& flags, const CommonFlags& common) {
-  PW_ASSIGN_OR_RETURN(const PlanOptions options, OptionsOf(flags));
+  const absl::StatusOr<PlanOptions> options = OptionsOf(flags);
+  if (!options.ok()) return WrongCommandLine(options.status(), common);
+  const absl::StatusOr<std::optional<int64_t>> limit_bytes = MemoryOf(flags);
+  if (!limit_bytes.ok()) return WrongCommandLine(limit_bytes.status(), common);
   PW_ASSIGN_OR_RETURN(const TensorInventory inventory, InventoryOf(flags.model));
-  PW_ASSIGN_OR_RETURN(const ModelPlan plan, PlanModel(inventory, options));
+  PW_ASSIGN_OR_RETURN(const ModelPlan plan, PlanModel(inventory, *options));
 
   PlanJsonParts parts;
-  if (!flags.memory.empty()) {
-    PW_ASSIGN_OR_RETURN(const int64_t limit_bytes, ParseByteSize(flags.memory));
-    PW_ASSIGN_OR_RETURN(parts.fit, CheckFit(inventory, options, limit_bytes));
+  if (limit_bytes->has_value()) {
+    PW_ASSIGN_OR_RETURN(parts.fit, CheckFit(inventory, *options, **limit_bytes));
   }
-  if (flags.what_if) parts.what_if = WhatIf(inventory, options);
+  if (flags.what_if) parts.what_if = WhatIf(inventory, *options);
 
   if (common.json()) {
     Print(PlanJson(plan, parts));
@@ -117,9 +125,12 @@ Verb AddPlanCommand(CLI::App& root, CommonFlags& common) {
       ->required();
   flags->recipe.AddTo(*app, "mxfp8");
   flags->planes.AddTo(*app);
-  app->add_option("--sessions", flags->sessions, "Trainers at once")->capture_default_str();
+  app->add_option("--sessions", flags->sessions, "Trainers at once")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app->add_option("--tokens", flags->tokens,
                   "Tokens that a session keeps between forward and backward")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app->add_option("--memory", flags->memory, "Does it fit? A size with its unit, for example 8GiB");
   app->add_flag("--layers", flags->layers, "One line per layer");

@@ -20,6 +20,12 @@ void RecipeFlags::AddTo(CLI::App& app, const std::string& default_format) {
                  "NVTE_BACKWARD_OVERRIDE or its older spellings, else none)");
 }
 
+absl::Status RecipeFlags::CheckSpelling(const EnvironmentLookup& environment) const {
+  if (!format_.empty()) PW_RETURN_IF_ERROR(ParseFormat(format_).status());
+  if (!backward_override_.empty()) return ParseBackwardOverride(backward_override_).status();
+  return OverrideFromEnvironment(environment).status();
+}
+
 absl::StatusOr<Recipe> RecipeFlags::Resolve(const EnvironmentLookup& environment,
                                             Format unset_format) const {
   Format format = unset_format;

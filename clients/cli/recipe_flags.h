@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clients/cli/environment_defaults.h"
 #include "core/recipe/recipe.h"
@@ -20,6 +21,9 @@ class RecipeFlags {
   // `default_format` is shown in the help; empty: the flag may be left out and
   // Resolve() then takes `unset_format`.
   void AddTo(CLI::App& app, const std::string& default_format);
+
+  // Why what flags and environment spell is nothing, whatever it is combined with.
+  absl::Status CheckSpelling(const EnvironmentLookup& environment) const;
 
   // The recipe that flags and environment name; --backward-override wins over the
   // environment. INVALID_ARGUMENT as CheckRecipe; names the environment variable

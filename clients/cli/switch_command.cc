@@ -10,6 +10,8 @@ namespace planewise {
 namespace {
 
 absl::StatusOr<ExitCode> Run(const SwitchFlags& flags, const CommonFlags& common) {
+  const absl::Status spelling = flags.CheckSpelling();
+  if (!spelling.ok()) return WrongCommandLine(spelling, common);
   PW_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Connect(common));
   PW_ASSIGN_OR_RETURN(const Recipe target, flags.Target(*client));
   v1::ValidateModeSwitchRequest validate;

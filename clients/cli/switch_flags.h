@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clients/cli/recipe_flags.h"
 #include "clients/cli/verb.h"
@@ -16,6 +17,8 @@ class SwitchFlags {
 
   const std::string& name() const { return name_; }
   bool release_unused_planes() const { return release_unused_planes_; }
+
+  absl::Status CheckSpelling() const { return recipe_.CheckSpelling(ProcessEnvironment); }
 
   // The target. A format that is not named is the model's, so it may have to be
   // asked for.

@@ -83,6 +83,11 @@ std::string JsonText(const google::protobuf::Message& message) {
 
 void Print(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
+ExitCode WrongCommandLine(const absl::Status& status, const CommonFlags& common) {
+  PrintError(status, common);
+  return ExitCode::kUsage;
+}
+
 void PrintError(const absl::Status& status, const CommonFlags& common) {
   const std::optional<ErrorDetails> details = DetailsOf(status);
   const absl::string_view reason =

@@ -57,6 +57,9 @@ std::string JsonText(const google::protobuf::Message& message);
 // To stdout.
 void Print(absl::string_view text);
 
+// Flags that make no sense, alone or together: says why, and is the exit code for it.
+ExitCode WrongCommandLine(const absl::Status& status, const CommonFlags& common);
+
 // A failed call: the message and what is known of it on stderr, and with JSON output
 // also {"error": google.rpc.Status} on stdout.
 void PrintError(const absl::Status& status, const CommonFlags& common);
