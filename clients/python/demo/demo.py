@@ -184,7 +184,7 @@ def refused_switch(client, claims):
     reason = validation["weights"][0]["reasons"][0]
     print(f"  {reason['code']}: {reason['rule']}")
     for remedy in reason["remedies"]:
-        print(f"  remedy: {remedy['action']}")
+        print(f"  remedy: {remedy['action'].replace(str(pathlib.Path.home()), '~')}")
     try:
         client.switch_mode(MODEL, planewise.MXFP8BlockScaling("none"))
         refused = None
