@@ -247,12 +247,7 @@ class CpuGemm::Product {
       }
     }
     for (const Chunk& chunk : chunks_) {
-      for (int64_t tile = 0; tile < tile_count; ++tile) {
-        const int64_t first = tile * kTileColumns;
-        PackTileOfB({column + first, std::min(kTileColumns, columns - first), chunk.first_p,
-                     chunk.count},
-                    TileAt(tiles, tile, chunk));
-      }
+      PackTilesOfB({column, columns, chunk.first_p, chunk.count}, tiles);
       for (int64_t panel = 0; panel < panel_count; ++panel) {
         for (int64_t tile = 0; tile < tile_count; ++tile) {
           float* tile_sums =
@@ -269,11 +264,11 @@ class CpuGemm::Product {
     return absl::OkStatus();
   }
 
-  void PackTileOfB(const OperandPart& part, std::byte* to) {
+  void PackTilesOfB(const OperandPart& part, std::byte* to) {
     if (problem_.compute == DType::kBF16) {
-      PackTile(b_, part, b_shifts_.data(), reinterpret_cast<uint16_t*>(to));
+      PackTiles(b_, part, b_shifts_.data(), reinterpret_cast<uint16_t*>(to));
     } else {
-      PackTile(b_, part, b_shifts_.data(), reinterpret_cast<float*>(to));
+      PackTiles(b_, part, b_shifts_.data(), reinterpret_cast<float*>(to));
     }
   }
 

@@ -22,6 +22,9 @@ struct StoredPart {
 
 constexpr int16_t kNoShifts[kPanelRows] = {};
 
+// How far ahead in the sum the stored matrix is fetched.
+constexpr int64_t kFetchAhead = 2 * kSumStep;
+
 float ToFloat(float value) { return value; }
 float ToFloat(BFloat16 value) { return value.ToFloat(); }
 float ToFloat(Float16 value) { return value.ToFloat(); }
@@ -187,11 +190,53 @@ void Transpose(const StoredBlock<float>& block, float* out, int64_t out_stride) 
   }
 }
 
+// The bytes of the stored matrix, row by row.
+struct StoredBytes {
+  const std::byte* data;
+  int64_t rows;
+  int64_t row_bytes;
+  int64_t element_bytes;
+
+  explicit StoredBytes(const OperandSource& source) {
+    if (source.format.kind == OperandKind::kDense) {
+      const MatrixView& matrix = source.data.dense;
+      data = static_cast<const std::byte*>(matrix.data);
+      rows = matrix.rows;
+      element_bytes = FactsOf(matrix.dtype).bits / 8;
+      row_bytes = matrix.columns * element_bytes;
+    } else {
+      const ConstPlaneSpan& plane = source.data.plane;
+      data = reinterpret_cast<const std::byte*>(plane.payload);
+      rows = plane.layout.payload_rows;
+      element_bytes = 1;
+      row_bytes = plane.layout.payload_columns;
+    }
+  }
+
+  // Asks for what there is of a part to be in the second-level cache soon: of
+  // a part that runs down the stored rows, which processors do not foresee.
+  void Fetch(const StoredPart& part) const {
+    constexpr int64_t kLineBytes = 64;
+    const int64_t begin = part.first_column * element_bytes;
+    const int64_t end = std::min(begin + part.columns * element_bytes, row_bytes);
+    const int64_t rows_end = std::min(part.first_row + part.rows, rows);
+    for (int64_t row = part.first_row; row < rows_end; ++row) {
+      for (int64_t byte = begin; byte < end; byte += kLineBytes) {
+        __builtin_prefetch(data + row * row_bytes + byte, 0, 2);
+      }
+    }
+  }
+};
+
 template <typename Element>
 void PackPanelOf(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
                  Element* out) {
+  const StoredBytes stored(source);
   const int64_t stride = RoundUp(part.p_count, kSumStep);
   for (int64_t p = 0; p < part.p_count; p += kSumStep) {
+    if (source.format.contracted == Contracted::kRows) {
+      stored.Fetch({part.first_p + p + kFetchAhead, kSumStep, part.first_row, part.row_count});
+    }
     const StoredBlock<Element> block(source, part, p, shifts);
     if (source.format.contracted == Contracted::kRows) {
       Transpose(block, out + p, stride);
@@ -203,11 +248,111 @@ void PackPanelOf(const OperandSource& source, const OperandPart& part, const int
   }
 }
 
+// A BF16 panel whose rows are stored as it holds them.
+void CopyPanel(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
+               uint16_t* out) {
+  const int64_t stride = RoundUp(part.p_count, kSumStep);
+  Read(source, {part.first_row, part.row_count, part.first_p, part.p_count}, shifts, out, stride);
+  for (int64_t row = 0; row < part.row_count && part.p_count < stride; ++row) {
+    std::fill(out + row * stride + part.p_count, out + (row + 1) * stride, uint16_t{0});
+  }
+  std::fill(out + part.row_count * stride, out + kPanelRows * stride, uint16_t{0});
+}
+
+// One step of the sum, [p, p + 32), of a tile.
+void PackTileStep(const OperandSource& source, const OperandPart& part, int64_t p,
+                  const int16_t* shifts, uint16_t* out) {
+  const StoredBlock<uint16_t> block(source, part, p, shifts);
+  if (source.format.contracted == Contracted::kColumns) {
+    TransposePairs(block.elements, block.stride, out);
+  } else {
+    InterleavePairs(block.elements, block.stride, out);
+  }
+}
+
+void PackTileStep(const OperandSource& source, const OperandPart& part, int64_t p,
+                  const int16_t* shifts, float* out) {
+  const StoredBlock<float> block(source, part, p, shifts);
+  if (source.format.contracted == Contracted::kRows) {
+    std::copy_n(block.elements, kSumStep * kTileColumns, out);
+    return;
+  }
+  for (int64_t row = 0; row < kTileColumns; ++row) {
+    for (int64_t i = 0; i < kSumStep; ++i) {
+      out[i * kTileColumns + row] = block.elements[row * block.stride + i];
+    }
+  }
+}
+
+// Whether the steps of a whole tile can be made by ExpandRowTile.
+bool ExpandsRowTiles(const OperandSource& source, const uint16_t*) {
+  return source.format.kind != OperandKind::kDense &&
+         source.format.contracted == Contracted::kColumns;
+}
+bool ExpandsRowTiles(const OperandSource&, const float*) { return false; }
+
+void ExpandTileSteps(const OperandSource& source, const OperandPart& part, int64_t p,
+                     int64_t count, const int16_t* shifts, uint16_t* out) {
+  const int16_t* used = source.format.kind == OperandKind::kCodes ? shifts : kNoShifts;
+  ExpandRowTile(BlocksOf(source.data.plane, {part.first_row, kTileColumns, part.first_p + p, count},
+                         used),
+                out);
+}
+void ExpandTileSteps(const OperandSource&, const OperandPart&, int64_t, int64_t, const int16_t*,
+                     float*) {}
+
+// Steps [p, p + count) of a tile.
+template <typename Element>
+void PackTileSteps(const OperandSource& source, const OperandPart& tile, int64_t p, int64_t count,
+                   const int16_t* shifts, Element* out) {
+  if (tile.row_count == kTileColumns && count % kSumStep == 0 && ExpandsRowTiles(source, out)) {
+    return ExpandTileSteps(source, tile, p, count, shifts, out);
+  }
+  for (int64_t step = 0; step < count; step += kSumStep) {
+    PackTileStep(source, tile, p + step, shifts, out + step * kTileColumns);
+  }
+}
+
+// Tile by tile where the stored rows are the tile's, a cache line of codes a
+// step; else step by step across all tiles, which lie beside one another.
+template <typename Element>
+void PackTilesOf(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
+                 Element* out) {
+  const StoredBytes stored(source);
+  const int64_t tile_elements = RoundUp(part.p_count, kSumStep) * kTileColumns;
+  const auto pack = [&](int64_t tile, int64_t p, int64_t step) {
+    const int64_t row = tile * kTileColumns;
+    const OperandPart rows = {part.first_row + row, std::min(kTileColumns, part.row_count - row),
+                              part.first_p, part.p_count};
+    PackTileSteps(source, rows, p, std::min(step, part.p_count - p), shifts,
+                  out + tile * tile_elements + p * kTileColumns);
+    return rows;
+  };
+  const int64_t tiles = CeilDivide(part.row_count, kTileColumns);
+  if (source.format.contracted == Contracted::kColumns) {
+    constexpr int64_t kStep = 2 * kSumStep;
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      for (int64_t p = 0; p < part.p_count; p += kStep) pack(tile, p, kStep);
+    }
+    return;
+  }
+  for (int64_t p = 0; p < part.p_count; p += kSumStep) {
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const OperandPart rows = pack(tile, p, kSumStep);
+      stored.Fetch({part.first_p + p + kFetchAhead, kSumStep, rows.first_row, rows.row_count});
+    }
+  }
+}
+
 }  // namespace
 
 void PackPanel(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
                uint16_t* out) {
-  PackPanelOf(source, part, shifts, out);
+  if (source.format.contracted == Contracted::kColumns) {
+    CopyPanel(source, part, shifts, out);
+  } else {
+    PackPanelOf(source, part, shifts, out);
+  }
 }
 
 void PackPanel(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
@@ -215,34 +360,14 @@ void PackPanel(const OperandSource& source, const OperandPart& part, const int16
   PackPanelOf(source, part, shifts, out);
 }
 
-void PackTile(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
-              uint16_t* out) {
-  for (int64_t p = 0; p < part.p_count; p += kSumStep) {
-    const StoredBlock<uint16_t> block(source, part, p, shifts);
-    uint16_t* to = out + p * kTileColumns;
-    if (source.format.contracted == Contracted::kColumns) {
-      TransposePairs(block.elements, block.stride, to);
-    } else {
-      InterleavePairs(block.elements, block.stride, to);
-    }
-  }
+void PackTiles(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
+               uint16_t* out) {
+  PackTilesOf(source, part, shifts, out);
 }
 
-void PackTile(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
-              float* out) {
-  for (int64_t p = 0; p < part.p_count; p += kSumStep) {
-    const StoredBlock<float> block(source, part, p, shifts);
-    float* to = out + p * kTileColumns;
-    if (source.format.contracted == Contracted::kRows) {
-      std::copy_n(block.elements, kSumStep * kTileColumns, to);
-      continue;
-    }
-    for (int64_t row = 0; row < kTileColumns; ++row) {
-      for (int64_t i = 0; i < kSumStep; ++i) {
-        to[i * kTileColumns + row] = block.elements[row * block.stride + i];
-      }
-    }
-  }
+void PackTiles(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
+               float* out) {
+  PackTilesOf(source, part, shifts, out);
 }
 
 }  // namespace planewise

@@ -37,7 +37,7 @@ struct OperandSource {
 // first_p + p_count).
 struct OperandPart {
   int64_t first_row = 0;
-  int64_t row_count = 0;  // 1 to 64
+  int64_t row_count = 0;  // of a panel, 1 to 64
   int64_t first_p = 0;    // % 32 == 0
   int64_t p_count = 0;
 };
@@ -49,11 +49,13 @@ void PackPanel(const OperandSource& source, const OperandPart& part, const int16
 void PackPanel(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
                float* out);
 
-// As above; `out` is the tile.
-void PackTile(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
-              uint16_t* out);
-void PackTile(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
-              float* out);
+// As above, for any number of rows that share 64 shifts; `out` holds a tile for
+// each 64 of them, one after another. Together they read memory in longer runs,
+// and ahead of use.
+void PackTiles(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
+               uint16_t* out);
+void PackTiles(const OperandSource& source, const OperandPart& part, const int16_t* shifts,
+               float* out);
 
 }  // namespace planewise
 

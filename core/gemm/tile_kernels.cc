@@ -23,64 +23,85 @@ constexpr int kBf16MantissaBits = 7;
 using D16 = hn::CappedTag<uint16_t, 32>;
 using V16 = hn::Vec<D16>;
 
+// Tiles are written in order, and have mostly left the cache since they were
+// written last: asks for the line that the step after next will write.
+HWY_INLINE void PrefetchForWriting(const uint16_t* tile) {
+  constexpr int64_t kTwoSteps = 64 * 64;
+  __builtin_prefetch(tile + kTwoSteps, 1);
+}
+
 // A code's magnitude bits, moved to where BF16 has its mantissa, are its BF16
 // bits less a multiple of the exponent's lowest bit, except that
-//  - subnormal codes are normal BF16 numbers, given here relative to the
-//    exponent that 0 in a code's exponent field would stand for;
+//  - subnormal codes are normal BF16 numbers, whose bits, relative to the
+//    exponent that 0 in a code's exponent field would stand for, are multiples
+//    of the moved lowest bit too: a table says how many;
 //  - codes of infinity and NaN keep that meaning whatever the scale.
+// kAdded[m] is added to the magnitude m before it is moved; for normal codes it
+// is the smallest one's. It is kOffset too large, so as not to be negative; what
+// is added for the exponent takes that back.
+constexpr int kOffset = 32;
+
 struct E4M3 {
   static constexpr int kMantissaBits = 3;
   static constexpr int kBias = 7;
-  static constexpr uint16_t kInfinity = 0xFFFF;  // has none
+  static constexpr bool kHasInfinity = false;
   static constexpr uint16_t kLargestFinite = 0x7E;
 
-  // m * 2^-9 against 2^-7, for m = 1 to 7: the leading one, bit 2, 1 or 0 of m,
-  // gives the exponent 0, -1 or -2, and goes.
-  static HWY_INLINE V16 Subnormal(D16 d, V16 m) {
-    const V16 from_4 = hn::Sub(hn::ShiftLeft<5>(m), hn::Set(d, 128));
-    const V16 from_2 = hn::Sub(hn::ShiftLeft<6>(m), hn::Set(d, 256));
-    const V16 of_1 = hn::Sub(hn::Zero(d), hn::Set(d, 256));
-    return hn::IfThenElse(hn::Gt(m, hn::Set(d, 3)), from_4,
-                          hn::IfThenElse(hn::Gt(m, hn::Set(d, 1)), from_2, of_1));
-  }
+  // m * 2^-9 against 2^-7, in moved lowest bits, 8 to an exponent:
+  // -16, -8, -4, 0, 2, 4, 6. Less m, since m is there already.
+  alignas(16) static constexpr uint8_t kAdded[16] = {
+      0,           kOffset - 17, kOffset - 10, kOffset - 7, kOffset - 4,
+      kOffset - 3, kOffset - 2,  kOffset - 1,  kOffset};
 };
 
 struct E5M2 {
   static constexpr int kMantissaBits = 2;
   static constexpr int kBias = 15;
-  static constexpr uint16_t kInfinity = 0x7C;
+  static constexpr bool kHasInfinity = true;
   static constexpr uint16_t kLargestFinite = 0x7B;
 
-  // m * 2^-16 against 2^-15, for m = 1 to 3.
-  static HWY_INLINE V16 Subnormal(D16 d, V16 m) {
-    const V16 from_2 = hn::Sub(hn::ShiftLeft<6>(m), hn::Set(d, 128));
-    const V16 of_1 = hn::Sub(hn::Zero(d), hn::Set(d, 128));
-    return hn::IfThenElse(hn::Gt(m, hn::Set(d, 1)), from_2, of_1);
-  }
+  // m * 2^-16 against 2^-15, 4 to an exponent: -4, 0, 2. Less m.
+  alignas(16) static constexpr uint8_t kAdded[16] = {0, kOffset - 5, kOffset - 2, kOffset - 1,
+                                                     kOffset};
 };
 
 // What is added to a code's moved bits when its block has scale b and is
 // shifted: the exponent, in BF16's place. Wraps where expansion.h forbids it.
 template <class Format>
 uint16_t ExponentBits(int scale, int shift) {
-  return static_cast<uint16_t>((scale + shift - Format::kBias) << kBf16MantissaBits);
+  constexpr int kMovedOffset = kOffset << (kBf16MantissaBits - Format::kMantissaBits);
+  return static_cast<uint16_t>(((scale + shift - Format::kBias) << kBf16MantissaBits) -
+                               kMovedOffset);
+}
+
+template <class Format>
+HWY_INLINE V16 WithAdded(D16 d, V16 magnitude) {
+  constexpr uint16_t kSmallestNormal = 1 << Format::kMantissaBits;
+#if HWY_TARGET == HWY_SCALAR
+  const uint16_t m = hn::GetLane(magnitude);
+  return hn::Set(d, m + Format::kAdded[m < kSmallestNormal ? m : kSmallestNormal]);
+#else
+  // Both bytes of a lane look up: the upper one, always 0, finds 0.
+  const hn::Repartition<uint8_t, D16> d8;
+  const auto index = hn::BitCast(d8, hn::Min(magnitude, hn::Set(d, kSmallestNormal)));
+  const auto added = hn::TableLookupBytes(hn::LoadDup128(d8, Format::kAdded), index);
+  return hn::Add(magnitude, hn::BitCast(d, added));
+#endif
 }
 
 template <class Format>
 HWY_INLINE V16 Expand(D16 d, V16 code, V16 exponent_bits) {
   const V16 magnitude = hn::And(code, hn::Set(d, 0x7F));
-  const V16 sign = hn::ShiftLeft<8>(hn::And(code, hn::Set(d, 0x80)));
-
-  constexpr uint16_t kSmallestNormal = 1 << Format::kMantissaBits;
-  V16 bits = hn::ShiftLeft<kBf16MantissaBits - Format::kMantissaBits>(magnitude);
-  bits = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, kSmallestNormal)),
-                        Format::Subnormal(d, magnitude), bits);
-  bits = hn::Add(bits, exponent_bits);
-  bits = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(d)), bits);
-  const V16 special = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, Format::kInfinity)),
-                                     hn::Set(d, 0x7F80), hn::Set(d, kBf16Nan));
+  V16 bits = hn::ShiftLeft<kBf16MantissaBits - Format::kMantissaBits>(
+      WithAdded<Format>(d, magnitude));
+  bits = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(d)), hn::Add(bits, exponent_bits));
+  V16 special = hn::Set(d, kBf16Nan);
+  if constexpr (Format::kHasInfinity) {
+    special = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, Format::kLargestFinite + 1)),
+                             hn::Set(d, 0x7F80), special);
+  }
   bits = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, Format::kLargestFinite)), special, bits);
-  return hn::Or(bits, sign);
+  return hn::OrAnd(bits, hn::ShiftLeft<8>(code), hn::Set(d, 0x8000));
 }
 
 HWY_INLINE V16 LoadCodes(D16 d, const uint8_t* codes) {
@@ -146,7 +167,32 @@ void ExpandColumnBlocks(const ColumnBlocks& blocks, uint16_t* out, int64_t out_s
   ExpandColumnBlocksOf<E5M2>(blocks, out, out_stride);
 }
 
+// One block of the codes of 64 rows, [16, 64, 2]: in the order that tiles have.
+// `exponent_bits` are those of the rows, each twice.
+template <class Format>
+void ExpandCodePairs(const uint8_t* codes, const uint16_t* exponent_bits, uint16_t* out) {
+  const D16 d;
+  for (int64_t i = 0; i < 128; i += static_cast<int64_t>(hn::Lanes(d))) {
+    const V16 exponents = hn::LoadU(d, exponent_bits + i);
+    for (int64_t pair = 0; pair < 16; ++pair) {
+      const V16 code = LoadCodes(d, codes + pair * 128 + i);
+      uint16_t* to = out + pair * 128 + i;
+      PrefetchForWriting(to);
+      hn::StoreU(Expand<Format>(d, code, exponents), d, to);
+    }
+  }
+}
+
 #if HWY_TARGET == HWY_SCALAR  // vectors of one lane
+
+// in: 64 rows of 2 * `pairs` codes -> out [pairs, 64, 2].
+void TransposeCodePairs(const uint8_t* in, int64_t in_stride, int64_t pairs, uint8_t* out) {
+  for (int64_t row = 0; row < 64; ++row) {
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      std::memcpy(out + pair * 128 + 2 * row, in + row * in_stride + 2 * pair, 2);
+    }
+  }
+}
 
 void TransposeBlock(const uint16_t* in, int64_t in_stride, uint16_t* out, int64_t out_stride) {
   for (int64_t row = 0; row < 32; ++row) {
@@ -176,6 +222,50 @@ HWY_INLINE void Shuffle(D d, V (&v)[N]) {
     next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + N / 2]);
   }
   for (int i = 0; i < N; ++i) v[i] = next[i];
+}
+
+// Stores each block of 16 bytes of a vector, `stride` bytes apart.
+template <class D, class V>
+HWY_INLINE void StoreBlocks(D d, V v, uint8_t* to, int64_t stride) {
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t kLowerBlocks = hn::MaxLanes(D()) / 32;
+    StoreBlocks(half, hn::LowerHalf(half, v), to, stride);
+    StoreBlocks(half, hn::UpperHalf(half, v), to + kLowerBlocks * stride, stride);
+  }
+}
+
+// in: 64 rows of 2 * `pairs` codes -> out [pairs, 64, 2]. Vectors of at most
+// `pairs` pairs: each block of 8 in them is transposed by itself.
+template <class D>
+HWY_INLINE void TransposeCodePairs(D d, const uint8_t* in, int64_t in_stride, int64_t pairs,
+                                   uint8_t* out) {
+  const hn::Repartition<uint8_t, D> d8;
+  hn::Vec<D> v[8];
+  for (int64_t row = 0; row < 64; row += 8) {
+    for (int64_t pair = 0; pair < pairs; pair += static_cast<int64_t>(hn::Lanes(d))) {
+      for (int64_t i = 0; i < 8; ++i) {
+        v[i] = hn::BitCast(d, hn::LoadU(d8, in + (row + i) * in_stride + 2 * pair));
+      }
+      for (int round = 0; round < 3; ++round) Shuffle(d, v);
+      for (int64_t i = 0; i < 8; ++i) {
+        StoreBlocks(d8, hn::BitCast(d8, v[i]), out + (pair + i) * 128 + 2 * row, 8 * 128);
+      }
+    }
+  }
+}
+
+// As above. A vector that is a whole line, where there is one, reads each line
+// once: rows a power of two apart would drive one another out of the cache
+// between two readings.
+void TransposeCodePairs(const uint8_t* in, int64_t in_stride, int64_t pairs, uint8_t* out) {
+  if (pairs % 32 == 0) {
+    TransposeCodePairs(hn::CappedTag<uint16_t, 32>(), in, in_stride, pairs, out);
+  } else {
+    TransposeCodePairs(hn::CappedTag<uint16_t, 16>(), in, in_stride, pairs, out);
+  }
 }
 
 void TransposeBlock(const uint16_t* in, int64_t in_stride, uint16_t* out, int64_t out_stride) {
@@ -209,6 +299,37 @@ void TransposePairs(const uint16_t* in, int64_t in_stride, uint16_t* out) {
 
 #endif
 
+template <class Format>
+void ExpandRowTileOf(const RowBlocks& blocks, uint16_t* out) {
+  HWY_ALIGN uint8_t codes[64 * 64];
+  TransposeCodePairs(blocks.codes, blocks.code_stride, blocks.columns / 2, codes);
+  for (int64_t block = 0; block < blocks.columns / 32; ++block) {
+    HWY_ALIGN uint16_t exponent_bits[128];
+    bool any_nan = false;
+    for (int64_t row = 0; row < 64; ++row) {
+      const int scale = blocks.scales[row * blocks.scale_stride + block];
+      exponent_bits[2 * row] = ExponentBits<Format>(scale, blocks.shifts[row]);
+      exponent_bits[2 * row + 1] = exponent_bits[2 * row];
+      any_nan |= scale == 255;
+    }
+    uint16_t* to = out + block * 16 * 128;
+    ExpandCodePairs<Format>(codes + block * 16 * 128, exponent_bits, to);
+    if (!any_nan) continue;
+    for (int64_t row = 0; row < 64; ++row) {
+      if (blocks.scales[row * blocks.scale_stride + block] != 255) continue;
+      for (int64_t pair = 0; pair < 16; ++pair) {
+        to[pair * 128 + 2 * row] = kBf16Nan;
+        to[pair * 128 + 2 * row + 1] = kBf16Nan;
+      }
+    }
+  }
+}
+
+void ExpandRowTile(const RowBlocks& blocks, uint16_t* out) {
+  if (blocks.element == DType::kF8E4M3) return ExpandRowTileOf<E4M3>(blocks, out);
+  ExpandRowTileOf<E5M2>(blocks, out);
+}
+
 void InterleavePairs(const uint16_t* in, int64_t in_stride, uint16_t* out) {
   const D16 d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -216,8 +337,10 @@ void InterleavePairs(const uint16_t* in, int64_t in_stride, uint16_t* out) {
     const uint16_t* even = in + 2 * pair * in_stride;
     const uint16_t* odd = even + in_stride;
     for (int64_t column = 0; column < 64; column += lanes) {
-      hn::StoreInterleaved2(hn::LoadU(d, even + column), hn::LoadU(d, odd + column), d,
-                            out + pair * 128 + 2 * column);
+      uint16_t* to = out + pair * 128 + 2 * column;
+      PrefetchForWriting(to);
+      PrefetchForWriting(to + lanes);
+      hn::StoreInterleaved2(hn::LoadU(d, even + column), hn::LoadU(d, odd + column), d, to);
     }
   }
 }
@@ -283,6 +406,7 @@ HWY_AFTER_NAMESPACE();
 namespace planewise {
 
 HWY_EXPORT(ExpandRowBlocks);
+HWY_EXPORT(ExpandRowTile);
 HWY_EXPORT(ExpandColumnBlocks);
 HWY_EXPORT(TransposeBlock);
 HWY_EXPORT(TransposePairs);
@@ -292,6 +416,10 @@ HWY_EXPORT(WidenRow);
 
 void ExpandRowBlocks(const RowBlocks& blocks, uint16_t* out, int64_t out_stride) {
   HWY_DYNAMIC_DISPATCH(ExpandRowBlocks)(blocks, out, out_stride);
+}
+
+void ExpandRowTile(const RowBlocks& blocks, uint16_t* out) {
+  HWY_DYNAMIC_DISPATCH(ExpandRowTile)(blocks, out);
 }
 
 void ExpandColumnBlocks(const ColumnBlocks& blocks, uint16_t* out, int64_t out_stride) {

@@ -29,6 +29,10 @@ struct RowBlocks {
 // scale 255 become NaN.
 void ExpandRowBlocks(const RowBlocks& blocks, uint16_t* out, int64_t out_stride);
 
+// As ExpandRowBlocks, then TransposePairs: 64 rows of 32 or 64 columns,
+// out [columns / 2, 64, 2]. Moves codes, not what they become.
+void ExpandRowTile(const RowBlocks& blocks, uint16_t* out);
+
 // One 32-row block, or a last shorter one, of a column plane: a scale a column.
 struct ColumnBlocks {
   DType element = DType::kF8E4M3;

@@ -117,6 +117,38 @@ TEST_P(TileKernelsTest, ExpandsEveryCodeOfColumns) {
   }
 }
 
+TEST_P(TileKernelsTest, ExpandsTilesOfRowsAsRowsThenTransposed) {
+  std::mt19937_64 random(TestSeed());
+  constexpr int64_t kStride = 4096;  // as many rows apart as caches dislike
+  std::vector<uint8_t> codes(64 * kStride);
+  std::vector<uint8_t> scales(64 * 2);
+  std::vector<int16_t> shifts(64);
+  for (uint8_t& code : codes) code = static_cast<uint8_t>(random());
+  for (size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = i % 11 == 5 ? 255 : static_cast<uint8_t>(100 + random() % 30);
+    shifts[i / 2] = static_cast<int16_t>(random() % 20);
+  }
+  for (const DType element : {DType::kF8E4M3, DType::kF8E5M2}) {
+    for (const int64_t columns : {32, 64}) {
+      const RowBlocks blocks = {.element = element, .codes = codes.data() + 1,
+                                .code_stride = kStride, .scales = scales.data(),
+                                .scale_stride = 2, .shifts = shifts.data(), .rows = 64,
+                                .columns = columns};
+      std::vector<uint16_t> rows(64 * 64);
+      ExpandRowBlocks(blocks, rows.data(), columns);
+      std::vector<uint16_t> want(64 * columns);
+      for (int64_t first = 0; first < columns; first += 32) {
+        TransposePairs(rows.data() + first, columns, want.data() + first * 64);
+      }
+      std::vector<uint16_t> got(64 * columns + 1, 0x1234);
+      ExpandRowTile(blocks, got.data());
+      EXPECT_EQ(got.back(), 0x1234);
+      got.pop_back();
+      EXPECT_EQ(got, want) << element << ", " << columns << " columns";
+    }
+  }
+}
+
 TEST_P(TileKernelsTest, MovesEveryElementOfABlock) {
   std::vector<uint16_t> in(70 * 70);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint16_t>(i);
