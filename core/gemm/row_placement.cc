@@ -82,6 +82,10 @@ int16_t ShiftOfB(const GemmProblem& problem, std::optional<ExponentRange> b) {
 void PlaceRows(const GemmProblem& problem, const ConstPlaneSpan& a,
                std::optional<ExponentRange> b, int64_t first_row, int64_t row_count,
                RowPlacement* placements) {
+  if (problem.k == 0) {  // No codes, and no bytes to look at.
+    std::fill_n(placements, row_count, RowPlacement{});
+    return;
+  }
   for (int64_t i = 0; i < row_count; ++i) {
     const CodeRow row(problem, a, first_row + i);
     Expansion expansion = Choose(problem, row.OuterRange(), b);
