@@ -1,6 +1,7 @@
 #include "core/gemm/cpu_gemm.h"
 
 #include <dnnl.hpp>
+#include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +27,7 @@ namespace {
 // A block of A's rows is packed whole, then every tile of B meets all of it.
 // Larger blocks expand B less often; B's tiles and the sums of a block must fit
 // the scratch of a thread.
-constexpr int64_t kMaxBlockRows = 2048;
+constexpr int64_t kMaxBlockRows = 4096;
 constexpr int64_t kMaxBlockBytes = 32 << 20;
 
 // The sum over k is cut into chunks of this length, and B into tiles of as many
@@ -34,9 +35,14 @@ constexpr int64_t kMaxBlockBytes = 32 << 20;
 constexpr int64_t kMaxChunk = 2048;
 constexpr int64_t kTileBytes = 1 << 20;
 constexpr int64_t kMaxTileColumns = 256;
+constexpr int64_t kMaxSingleChunkColumns = 1024;
+constexpr int64_t kTilesPerThread = 3;
 constexpr int64_t kSumsBytes = kMaxBlockRows * kMaxTileColumns * 4;
 
 constexpr int64_t kThreadScratchBytes = kTileBytes + kSumsBytes + PanelProduct::kScratchBytes;
+
+// Larger results leave every cache before anybody reads them.
+constexpr int64_t kCachedResultBytes = 16 << 20;
 
 constexpr int64_t kPanelSums = kPanelRows * kTileColumns;
 
@@ -53,12 +59,15 @@ int64_t BlockRows(const GemmProblem& problem) {
   return std::min(most, RoundUp(problem.m, kPanelRows));
 }
 
-// Wide tiles read A less often; with few columns, narrow ones give every thread
-// its share.
-int64_t TileColumns(const GemmProblem& problem) {
-  if (problem.n < 1024) return kTileColumns;
-  const int64_t most = problem.compute == DType::kBF16 ? kMaxTileColumns : kMaxTileColumns / 2;
-  return problem.n < 2048 ? most / 2 : most;
+// Wide tiles read A less often; narrow ones give every thread its share. Where
+// the sum is one chunk, no sums wait, and what fits is as wide as it can be.
+int64_t TileColumns(const GemmProblem& problem, int threads) {
+  const int64_t column_bytes =
+      std::max<int64_t>(std::min(PaddedK(problem), kMaxChunk) * ElementBytes(problem), 1);
+  const int64_t most = problem.k > kMaxChunk ? kMaxTileColumns : kMaxSingleChunkColumns;
+  const int64_t fitting = std::min(kTileBytes / column_bytes, most);
+  const int64_t share = problem.n / (kTilesPerThread * threads);
+  return std::max(std::min(fitting, share) / kTileColumns * kTileColumns, kTileColumns);
 }
 
 absl::Status CheckOperand(absl::string_view name, const OperandFormat& format,
@@ -215,13 +224,14 @@ class CpuGemm::Product {
 
   absl::Status MultiplyBlock(int64_t first_row, int64_t rows) {
     FirstError first_error;
-    const int64_t tile_columns = TileColumns(problem_);
+    const int64_t tile_columns = TileColumns(problem_, gemm_.pool_.thread_count());
     gemm_.pool_.ForEach(CeilDivide(problem_.n, tile_columns), [&](int64_t tile, int worker) {
       const DefaultFloatEnvironment environment;
       const OneOpenMpThread one_thread;
       const int64_t column = tile * tile_columns;
       const int64_t columns = std::min(tile_columns, problem_.n - column);
       first_error.Note(MultiplyTile(first_row, rows, column, columns, worker));
+      hwy::FlushStream();
     });
     return first_error.status();
   }
@@ -233,7 +243,7 @@ class CpuGemm::Product {
     std::byte* tiles = gemm_.ScratchOf(worker);
     float* sums = reinterpret_cast<float*>(tiles + kTileBytes);
     std::byte* product_scratch = tiles + kTileBytes + kSumsBytes;
-    float bias[kMaxTileColumns];
+    float bias[kMaxSingleChunkColumns];
     ReadBias(column, columns, bias);
     const int64_t tile_count = CeilDivide(columns, kTileColumns);
     const int64_t panel_count = CeilDivide(rows, kPanelRows);
@@ -291,28 +301,34 @@ class CpuGemm::Product {
   // as far as it has them. Rows that were left out are not touched.
   void StoreTile(const float* sums, const float* bias, int64_t first_row, int64_t row,
                  int64_t rows, int64_t column) {
-    const int64_t count = std::min(kPanelRows, rows - row);
+    const int64_t end = std::min(row + kPanelRows, rows);
     float undone[kTileColumns];
-    for (int64_t i = 0; i < count; ++i, sums += kTileColumns) {
-      const RowPlacement& placement = PlacementOf(row + i);
+    for (int64_t i = row; i < end;) {
+      const float* from = sums + (i - row) * kTileColumns;
+      const int64_t first = i++;
+      const RowPlacement& placement = PlacementOf(first);
       if (placement.shift == kLeaveOut) continue;
-      const float* row_sums = sums;
       if (placement.undo != 0) {
         for (int64_t j = 0; j < kTileColumns; ++j) {
           undone[j] = static_cast<float>(
-              std::ldexp(static_cast<double>(sums[j]), placement.undo));
+              std::ldexp(static_cast<double>(from[j]), placement.undo));
         }
-        row_sums = undone;
+        StoreRowsOfC(undone, bias, first_row + first, 1, column);
+        continue;
       }
-      StoreRowOfC(row_sums, bias, first_row + row + i, column);
+      while (i < end && PlacementOf(i).undo == 0 && PlacementOf(i).shift != kLeaveOut) ++i;
+      StoreRowsOfC(from, bias, first_row + first, i - first, column);
     }
   }
 
-  void StoreRowOfC(const float* sums, const float* bias, int64_t row, int64_t column) {
+  void StoreRowsOfC(const float* sums, const float* bias, int64_t row, int64_t rows,
+                    int64_t column) {
     const int64_t columns = std::min(kTileColumns, problem_.n - column);
     const int64_t bytes = problem_.output == DType::kF32 ? 4 : 2;
     std::byte* to = static_cast<std::byte*>(c_.data) + (row * problem_.n + column) * bytes;
-    StoreRow(sums, bias_.data != nullptr ? bias : nullptr, columns, problem_.output, to);
+    StoreRows({sums, kTileColumns, bias_.data != nullptr ? bias : nullptr, rows, columns},
+              problem_.output, to, problem_.n * bytes,
+              problem_.m * problem_.n * bytes > kCachedResultBytes);
   }
 
   void MultiplyWideRows(absl::Span<const int64_t> rows) {
@@ -325,8 +341,9 @@ class CpuGemm::Product {
       ReadBias(column, columns, bias);
       MultiplyWide(a_, b_, problem_.k, rows, column, columns, sums, kTileColumns);
       for (size_t i = 0; i < rows.size(); ++i) {
-        StoreRowOfC(sums + i * kTileColumns, bias, rows[i], column);
+        StoreRowsOfC(sums + i * kTileColumns, bias, rows[i], 1, column);
       }
+      hwy::FlushStream();
     });
   }
 

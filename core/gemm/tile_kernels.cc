@@ -1,5 +1,6 @@
 #include "core/gemm/tile_kernels.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "core/numeric/bfloat16.h"
@@ -385,6 +386,33 @@ void StoreRow(const float* sums, const float* bias, int64_t count, DType dtype, 
   }
 }
 
+// Whole lines of F32, aligned.
+void StreamRow(const float* sums, const float* bias, int64_t count, float* out) {
+  const hn::ScalableTag<float> d;
+  for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
+    auto value = hn::LoadU(d, sums + i);
+    if (bias != nullptr) value = hn::Add(value, hn::LoadU(d, bias + i));
+    hn::Stream(value, d, out + i);
+  }
+}
+
+void StoreRows(const RowSums& sums, DType dtype, void* out, int64_t out_stride_bytes,
+               bool past_caches) {
+  constexpr int64_t kLineBytes = 64;
+  std::byte* to = static_cast<std::byte*>(out);
+  const bool whole_lines = sums.columns * 4 % kLineBytes == 0 &&
+                           out_stride_bytes % kLineBytes == 0 &&
+                           reinterpret_cast<uintptr_t>(out) % kLineBytes == 0;
+  for (int64_t row = 0; row < sums.rows; ++row, to += out_stride_bytes) {
+    const float* from = sums.sums + row * sums.sum_stride;
+    if (past_caches && whole_lines && dtype == DType::kF32) {
+      StreamRow(from, sums.bias, sums.columns, reinterpret_cast<float*>(to));
+    } else {
+      StoreRow(from, sums.bias, sums.columns, dtype, to);
+    }
+  }
+}
+
 void WidenRow(const uint16_t* in, int64_t count, float* out) {
   const hn::ScalableTag<uint32_t> d32;
   const hn::Rebind<uint16_t, decltype(d32)> d16;
@@ -411,7 +439,7 @@ HWY_EXPORT(ExpandColumnBlocks);
 HWY_EXPORT(TransposeBlock);
 HWY_EXPORT(TransposePairs);
 HWY_EXPORT(InterleavePairs);
-HWY_EXPORT(StoreRow);
+HWY_EXPORT(StoreRows);
 HWY_EXPORT(WidenRow);
 
 void ExpandRowBlocks(const RowBlocks& blocks, uint16_t* out, int64_t out_stride) {
@@ -438,8 +466,9 @@ void InterleavePairs(const uint16_t* in, int64_t in_stride, uint16_t* out) {
   HWY_DYNAMIC_DISPATCH(InterleavePairs)(in, in_stride, out);
 }
 
-void StoreRow(const float* sums, const float* bias, int64_t count, DType dtype, void* out) {
-  HWY_DYNAMIC_DISPATCH(StoreRow)(sums, bias, count, dtype, out);
+void StoreRows(const RowSums& sums, DType dtype, void* out, int64_t out_stride_bytes,
+               bool past_caches) {
+  HWY_DYNAMIC_DISPATCH(StoreRows)(sums, dtype, out, out_stride_bytes, past_caches);
 }
 
 void WidenRow(const uint16_t* in, int64_t count, float* out) {

@@ -56,9 +56,21 @@ void TransposePairs(const uint16_t* in, int64_t in_stride, uint16_t* out);
 // in [32, 64] -> out [16, 64, 2]: pairs along the rows of in come together.
 void InterleavePairs(const uint16_t* in, int64_t in_stride, uint16_t* out);
 
-// out[i] = sums[i] + bias[i], rounded to `dtype` (F32, BF16, F16); bias may be
-// nullptr. out is not aligned.
-void StoreRow(const float* sums, const float* bias, int64_t count, DType dtype, void* out);
+// Sums on their way to a result.
+struct RowSums {
+  const float* sums = nullptr;  // [rows, columns], sum_stride apart
+  int64_t sum_stride = 0;
+  const float* bias = nullptr;  // [columns], or nullptr
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// out[i, j] = sums[i, j] + bias[j], rounded to `dtype` (F32, BF16, F16). Rows of
+// out are out_stride_bytes apart and need not be aligned. `past_caches` writes
+// F32 where it can without reading what was there, for results that no cache
+// holds until they are read: hwy::FlushStream() before another thread reads.
+void StoreRows(const RowSums& sums, DType dtype, void* out, int64_t out_stride_bytes,
+               bool past_caches);
 
 // out[i] = the F32 that BF16 in[i] is.
 void WidenRow(const uint16_t* in, int64_t count, float* out);

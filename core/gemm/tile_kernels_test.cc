@@ -1,5 +1,6 @@
 #include "core/gemm/tile_kernels.h"
 
+#include <hwy/cache_control.h>
 #include <hwy/targets.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/numeric/bfloat16.h"
@@ -189,9 +191,10 @@ TEST_P(TileKernelsTest, StoresAsTheScalarTypesRound) {
     std::vector<float> f32(kCount);
     std::vector<uint16_t> bf16(kCount);
     std::vector<uint16_t> f16(kCount);
-    StoreRow(sums.data(), added, kCount, DType::kF32, f32.data());
-    StoreRow(sums.data(), added, kCount, DType::kBF16, bf16.data());
-    StoreRow(sums.data(), added, kCount, DType::kF16, f16.data());
+    const RowSums row = {sums.data(), kCount, added, 1, kCount};
+    StoreRows(row, DType::kF32, f32.data(), 4 * kCount, false);
+    StoreRows(row, DType::kBF16, bf16.data(), 2 * kCount, false);
+    StoreRows(row, DType::kF16, f16.data(), 2 * kCount, false);
     for (size_t i = 0; i < kCount; ++i) {
       const float want = added != nullptr ? sums[i] + added[i] : sums[i];
       if (!std::isnan(want)) {
@@ -199,6 +202,36 @@ TEST_P(TileKernelsTest, StoresAsTheScalarTypesRound) {
       }
       ASSERT_EQ(bf16[i], BFloat16::FromFloat(want).bits) << i << " " << want;
       ASSERT_EQ(f16[i], Float16::FromFloat(want).bits) << i << " " << want;
+    }
+  }
+}
+
+TEST_P(TileKernelsTest, StoresTheSamePastCaches) {
+  constexpr int64_t kRows = 5;
+  constexpr int64_t kStride = 96;  // of out, in floats: whole lines
+  std::mt19937_64 random(TestSeed());
+  std::vector<float> sums(kRows * 64);
+  std::vector<float> bias(64);
+  for (float& value : sums) value = static_cast<float>(random() % 1000);
+  for (float& value : bias) value = static_cast<float>(random() % 1000);
+  alignas(64) std::array<float, kRows * kStride> out;
+  for (const int64_t columns : {64, 48, 32, 23}) {
+    for (const int64_t first : {0, 1}) {  // aligned and not
+      for (const float* added : {static_cast<const float*>(nullptr), std::as_const(bias).data()}) {
+        out.fill(-1.0f);
+        StoreRows({sums.data(), 64, added, kRows, columns}, DType::kF32, out.data() + first,
+                  4 * kStride, true);
+        hwy::FlushStream();
+        for (int64_t i = 0; i < kRows * kStride; ++i) {
+          const int64_t row = i / kStride;
+          const int64_t column = i % kStride - first;
+          const bool inside = column >= 0 && column < columns;
+          const float want = !inside ? -1.0f
+                                     : sums[static_cast<size_t>(row * 64 + column)] +
+                                           (added != nullptr ? added[column] : 0.0f);
+          ASSERT_EQ(out[static_cast<size_t>(i)], want) << row << " " << column;
+        }
+      }
     }
   }
 }
