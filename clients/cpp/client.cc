@@ -66,8 +66,19 @@ absl::Status CallStatus(const grpc::Status& status, const std::string& target) {
       .With("target", target);
 }
 
-absl::Status GivenUp() {
-  return Error(Reason::kCancelled, "the caller gave the call up before it was done");
+// Not so long that a caller who wants to leave is kept.
+constexpr absl::Duration kGiveUpTimeout = absl::Seconds(10);
+
+// Calls that change something name themselves by a request id.
+template <typename Request>
+constexpr bool kChanges = requires(const Request& request) { request.request_id(); };
+
+// Of a call that was given up. `answered`: the daemon ended it.
+absl::Status GivenUp(bool answered) {
+  return Error(Reason::kCancelled,
+               answered ? "the caller gave the call up before it was done"
+                        : "the caller gave the call up, and the daemon did not say whether it was "
+                          "done: look what is there");
 }
 
 // One server-streaming call whose messages are split without a copy. gRPC offers
@@ -197,6 +208,16 @@ absl::StatusOr<Response> Client::Unary(Stub& stub,
   return response;
 }
 
+template <typename Request>
+bool Client::GiveUp(const Request& request) {
+  if constexpr (kChanges<Request>) {
+    v1::GiveUpRequest give_up;
+    give_up.set_request_id(request.request_id());
+    return Unary(*models_, &v1::Models::Stub::GiveUp, give_up, {.timeout = kGiveUpTimeout}).ok();
+  }
+  return false;
+}
+
 template <typename Result, typename Event, typename Request>
 absl::StatusOr<Result> Client::WithProgress(
     std::unique_ptr<grpc::ClientReader<Event>> (v1::Models::Stub::*method)(grpc::ClientContext*,
@@ -213,12 +234,16 @@ absl::StatusOr<Result> Client::WithProgress(
         last = (event.*result)();
       } else if (options.progress && !given_up && !options.progress(event.progress())) {
         given_up = true;
-        context.TryCancel();
+        // Cancelling would hide from us whether it was too late.
+        if (!GiveUp(request)) context.TryCancel();
       }
     }
-    const absl::Status status = CallStatus(reader->Finish(), target());
-    if (given_up && !status.ok()) return GivenUp();
-    return status;
+    const grpc::Status ended = reader->Finish();
+    if (given_up && last) return absl::OkStatus();
+    if (given_up && !ended.ok()) {
+      return GivenUp(!kChanges<Request> || !ended.error_details().empty());
+    }
+    return CallStatus(ended, target());
   }));
   if (!last) {
     return Error(Reason::kInternal,

@@ -30,7 +30,8 @@ namespace planewise {
 struct CallOptions {
   // For the whole call with its retries; DEADLINE_EXCEEDED when it has passed.
   absl::Duration timeout = absl::InfiniteDuration();
-  // Called on the calling thread. False gives the call up: CANCELLED.
+  // Called on the calling thread. False gives the call up: it ends with CANCELLED
+  // and has changed nothing, or with its result if it was too late.
   std::function<bool(const v1::Progress&)> progress = nullptr;
 };
 
@@ -109,6 +110,9 @@ class Client {
                                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                               Response*),
                                  const Request& request, const CallOptions& options);
+  // Asks the daemon to give `request` up; false if it cannot be asked.
+  template <typename Request>
+  bool GiveUp(const Request& request);
   template <typename Result, typename Event, typename Request>
   absl::StatusOr<Result> WithProgress(
       std::unique_ptr<grpc::ClientReader<Event>> (v1::Models::Stub::*method)(grpc::ClientContext*,

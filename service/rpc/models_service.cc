@@ -58,6 +58,20 @@ grpc::ServerWriteReactor<v1::CreateModelResponse>* ModelsService::CreateModel(
       });
 }
 
+grpc::ServerUnaryReactor* ModelsService::GiveUp(grpc::CallbackServerContext* context,
+                                                const v1::GiveUpRequest* request,
+                                                v1::GiveUpResponse* response) {
+  return StartUnary<v1::GiveUpResponse>(
+      environment_, *context, CallKind::kExisting, "Models.GiveUp", *response,
+      [this, request](Call& call, Reply<v1::GiveUpResponse> reply) {
+        ReplyWith(std::move(reply), [](bool running) {
+          v1::GiveUpResponse given_up;
+          given_up.set_running(running);
+          return given_up;
+        })(catalog_.GiveUp(call.principal(), request->request_id()));
+      });
+}
+
 grpc::ServerUnaryReactor* ModelsService::GetModel(grpc::CallbackServerContext* context,
                                                   const v1::GetModelRequest* request,
                                                   v1::Model* response) {

@@ -19,7 +19,8 @@ using ModelsBase = v1::Models::WithRawCallbackMethod_ReadWeights<
         v1::Models::WithCallbackMethod_ListModels<v1::Models::WithCallbackMethod_DeleteModel<
             v1::Models::WithCallbackMethod_ValidateModeSwitch<
                 v1::Models::WithCallbackMethod_SwitchMode<v1::Models::WithCallbackMethod_SaveModel<
-                    v1::Models::WithCallbackMethod_VerifyModel<v1::Models::Service>>>>>>>>>;
+                    v1::Models::WithCallbackMethod_VerifyModel<
+                        v1::Models::WithCallbackMethod_GiveUp<v1::Models::Service>>>>>>>>>>;
 
 class ModelsService final : public ModelsBase {
  public:
@@ -29,6 +30,9 @@ class ModelsService final : public ModelsBase {
 
   grpc::ServerWriteReactor<v1::CreateModelResponse>* CreateModel(
       grpc::CallbackServerContext* context, const v1::CreateModelRequest* request) override;
+  grpc::ServerUnaryReactor* GiveUp(grpc::CallbackServerContext* context,
+                                   const v1::GiveUpRequest* request,
+                                   v1::GiveUpResponse* response) override;
   grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context,
                                      const v1::GetModelRequest* request,
                                      v1::Model* response) override;

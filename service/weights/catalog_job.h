@@ -5,11 +5,13 @@
 //
 // Not here: the work itself.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/error.h"
 #include "core/base/strong_int.h"
@@ -20,12 +22,18 @@ namespace planewise {
 // Names a call whose work can be abandoned.
 using JobTicket = StrongInt<struct JobTicketTag>;
 
+inline absl::Status GivenUp() {
+  return Error(Reason::kCancelled, "the caller gave the request up; nothing has changed");
+}
+
 // One thread, but for `cancelled`.
 class AbandonableJob {
  public:
   virtual ~AbandonableJob() = default;
 
-  // The caller of `ticket` gets CANCELLED; a job without callers is cancelled.
+  // The caller of `ticket` gives up. Others who wait for the job keep it, and the
+  // caller gets CANCELLED now. If there are none, the job is cancelled, and the
+  // caller hears how it ended: CANCELLED, or done if it was too late.
   virtual void Abandon(JobTicket ticket) = 0;
 
   // Whether to stop at the next safe point.
@@ -54,14 +62,20 @@ class CatalogJob final : public AbandonableJob {
   }
 
   void Abandon(JobTicket ticket) override {
-    for (auto waiter = waiters_.begin(); waiter != waiters_.end(); ++waiter) {
-      if (waiter->ticket != ticket) continue;
-      DoneCallback<T> done = std::move(waiter->done);
-      waiters_.erase(waiter);
-      if (waiters_.empty()) cancelled_ = true;
-      std::move(done)(Error(Reason::kCancelled, "the caller gave the request up"));
-      return;
-    }
+    const auto waiter =
+        std::find_if(waiters_.begin(), waiters_.end(),
+                     [ticket](const Waiter& waiting) { return waiting.ticket == ticket; });
+    if (waiter == waiters_.end()) return;
+    if (waiters_.size() == 1) return AbandonAll();
+    DoneCallback<T> done = std::move(waiter->done);
+    waiters_.erase(waiter);
+    std::move(done)(GivenUp());
+  }
+
+  // All callers give up.
+  void AbandonAll() {
+    cancelled_ = true;
+    for (Waiter& waiter : waiters_) waiter.progress = nullptr;
   }
 
  private:

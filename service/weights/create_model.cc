@@ -44,6 +44,7 @@ class Creation : public std::enable_shared_from_this<Creation> {
   }
 
   void Admit() {
+    if (status_.ok() && job_.job->cancelled()) status_ = GivenUp();
     if (!status_.ok()) return Fail(Annotate(status_, What()));
     // Another create may have taken the memory since; this one is told what
     // would fit instead. From here on the bytes are this load's alone.
@@ -79,9 +80,7 @@ class Creation : public std::enable_shared_from_this<Creation> {
   }
 
   void Publish() {
-    if (status_.ok() && job_.job->cancelled()) {
-      status_ = Error(Reason::kCancelled, "it was given up");
-    }
+    if (status_.ok() && job_.job->cancelled()) status_ = GivenUp();
     if (!status_.ok()) return Fail(Annotate(status_, What()));
     ModelEntry& entry = state_->models.at(spec_.name);
     entry.plan = std::move(source_->plan);

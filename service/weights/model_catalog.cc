@@ -34,6 +34,17 @@ void ModelCatalog::Abandon(JobTicket ticket) {
   });
 }
 
+absl::StatusOr<bool> ModelCatalog::GiveUp(const Principal& principal,
+                                          const std::string& request_id) {
+  PW_ASSIGN_OR_RETURN(const std::string key, state_->RequestKey(principal, request_id));
+  if (key.empty()) {
+    return Error(Reason::kInvalidRequest,
+                 "field request_id: \"\"; name the request that is to be given up");
+  }
+  return state_->creating.GiveUp(key) || state_->switching.GiveUp(key) ||
+         state_->saving.GiveUp(key);
+}
+
 absl::StatusOr<ModelDescription> ModelCatalog::Describe(absl::string_view name) const {
   PW_ASSIGN_OR_RETURN(const ModelEntry* entry, state_->Find(name));
   return state_->Describe(std::string(name), *entry);

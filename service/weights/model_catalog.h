@@ -47,10 +47,15 @@ class ModelCatalog final : public LeaseSource {
   JobTicket Create(const Principal& principal, CreateModelSpec spec, ProgressCallback progress,
                    DoneCallback<ModelDescription> done);
 
-  // The caller of `ticket` has gone: it gets CANCELLED, and if no other caller
-  // waits for the same job, the job stops at the next safe point and leaves
-  // nothing. Nothing happens if the job has ended.
+  // The caller of `ticket` has gone. If no other caller waits for the same job,
+  // the job stops at the next safe point and leaves nothing, or ends if it is past
+  // the last one. Nothing happens if the job has ended.
   void Abandon(JobTicket ticket);
+
+  // The same for all callers of the create, switch or save that runs for
+  // `request_id`. What has become of it they hear from `done`. False: none runs.
+  // INVALID_ARGUMENT for an id that is empty or too long.
+  absl::StatusOr<bool> GiveUp(const Principal& principal, const std::string& request_id);
 
   // NOT_FOUND.
   absl::StatusOr<ModelDescription> Describe(absl::string_view name) const;

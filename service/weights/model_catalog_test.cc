@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "service/weights/catalog_fixture.h"
@@ -93,6 +95,7 @@ TEST_F(ModelCatalogTest, SourcesInBf16ReadAsIs) {
   EXPECT_EQ(model.planned_load_peak_bytes, model.actual_load_peak_bytes);
 }
 
+// Field report 56: what has no weights yet is refused, not read as zeros.
 TEST_F(ModelCatalogTest, StateIsAnnouncedAndTheNameIsTakenAtOnce) {
   WriteSource();
   bool created = false;
@@ -272,6 +275,39 @@ TEST_F(ModelCatalogTest, AbandonedCreatesLeaveNothing) {
       PW_ASSERT_OK(Delete(Deletion("m")));
     }
   }
+}
+
+// What the caller is told is what is so, wherever the create stands when it is
+// given up.
+TEST_F(ModelCatalogTest, ACreateThatIsGivenUpSaysHowItEnded) {
+  WriteSource();
+  CreateModelSpec spec = Spec("m");
+  bool ended_before = false;
+  for (int steps = 0; !ended_before; ++steps) {
+    SCOPED_TRACE(steps);
+    spec.request_id = absl::StrCat("r", steps);
+    std::optional<absl::Status> status;
+    catalog().Create(principal_, spec, nullptr,
+                     [&](absl::StatusOr<ModelDescription> model) { status = model.status(); });
+    for (int i = 0; i < steps; ++i) {
+      if (!executor_.RunOne()) runner_.RunOne(Lane::kStorage);
+    }
+    ended_before = status.has_value();
+    EXPECT_THAT(catalog().GiveUp(principal_, spec.request_id), IsOkAndHolds(!ended_before));
+    EXPECT_THAT(catalog().GiveUp(Principal{"another"}, spec.request_id), IsOkAndHolds(false));
+    runner_.RunUntilIdle();
+    ASSERT_TRUE(status.has_value());
+    if (ended_before) {
+      PW_EXPECT_OK(*status);
+      EXPECT_THAT(catalog().List("", 10), SizeIs(1));
+    } else {
+      EXPECT_THAT(*status, HasReason(Reason::kCancelled));
+      EXPECT_THAT(catalog().List("", 10), IsEmpty());
+      EXPECT_EQ(budget_->used_bytes(), 0);
+    }
+  }
+  EXPECT_THAT(catalog().GiveUp(principal_, ""),
+              HasReason(Reason::kInvalidRequest, HasSubstr("request_id")));
 }
 
 TEST_F(ModelCatalogTest, OneOfTwoCallersMayGo) {

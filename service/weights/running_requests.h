@@ -44,6 +44,14 @@ class RunningRequests {
   }
   void Remove(const std::string& key) { entries_.erase(key); }
 
+  // False: none runs.
+  bool GiveUp(const std::string& key) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return false;
+    found->second.second->AbandonAll();
+    return true;
+  }
+
  private:
   absl::flat_hash_map<std::string, std::pair<Spec, std::shared_ptr<Job>>> entries_;
 };

@@ -110,6 +110,7 @@ class ModeChange : public std::enable_shared_from_this<ModeChange> {
     entry.busy.clear();
     state_->switching.Remove(job_.key);
     job_.ticket = WorkTicket();
+    if (status_.ok() && job_.job->cancelled()) status_ = GivenUp();
     if (!status_.ok()) {
       to_ = nullptr;
       return job_.job->Finish(Annotate(status_, What()));

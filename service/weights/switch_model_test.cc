@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,33 @@ TEST_F(SwitchModelTest, TwoPlaneWeightsEnterAndLeaveOverrides) {
   PW_ASSERT_OK(Switch(Validated(Mxfp8(BackwardOverride::kNone))));
   EXPECT_EQ(Newest()->version, WeightVersion(3));
   ExpectPlannedIsActual();
+}
+
+// (A switch that was given up after its planes were made was published all the same.)
+TEST_F(SwitchModelTest, ASwitchThatIsGivenUpSaysHowItEnded) {
+  Host(BackwardOverride::kNone);
+  bool ended_before = false;
+  for (int steps = 0; !ended_before; ++steps) {
+    SCOPED_TRACE(steps);
+    SwitchSpec spec = Validated(Mxfp8(BackwardOverride::kDequantized));
+    spec.request_id = "r";
+    std::optional<absl::Status> status;
+    catalog().Switch(principal_, spec, [&](absl::StatusOr<SwitchOutcome> outcome) {
+      status = outcome.status();
+    });
+    for (int i = 0; i < steps; ++i) {
+      if (!executor_.RunOne()) runner_.RunOne(Lane::kStorage);
+    }
+    ended_before = status.has_value();
+    EXPECT_THAT(catalog().GiveUp(principal_, "r"), IsOkAndHolds(!ended_before));
+    runner_.RunUntilIdle();
+    ASSERT_TRUE(status.has_value());
+    EXPECT_EQ(status->ok(), ended_before) << *status;
+    EXPECT_EQ(absl::IsCancelled(*status), !ended_before) << *status;
+    EXPECT_EQ(Newest()->recipe.backward_override, ended_before ? BackwardOverride::kDequantized
+                                                               : BackwardOverride::kNone);
+    ExpectPlannedIsActual();
+  }
 }
 
 TEST_F(SwitchModelTest, ReleasingDropsTheColumnPlanes) {
