@@ -178,6 +178,7 @@ TEST(ModeSwitchTest, AgreesWithTheInferenceOfPlanes) {
 
 // TransformerEngine#3468: created under an override, later asked for the
 // default backward.
+// Field report 46: what is missing, of which weights, and what it can be made of.
 TEST(ModeSwitchTest, AMissingColumnPlaneNamesItsRemedies) {
   const SwitchSnapshot snapshot = Snapshot(Mxfp8(kDequantized), {Mxfp8Weight(false)});
   const SwitchValidation validation = ValidateModeSwitch(snapshot, {Mxfp8(kNone)});

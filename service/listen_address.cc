@@ -91,14 +91,22 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
 absl::Status PrepareSocketDirectory(const std::string& path) {
   const std::string directory = DirectoryOf(path);
   if (mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    return Error(Reason::kUnavailable, absl::StrCat("making directory ", directory,
-                                                    " for the socket: ", std::strerror(errno)))
+    return Error(Reason::kUnavailable,
+                 absl::StrCat("making directory ", directory, " for the socket: ",
+                              std::strerror(errno),
+                              "; make it, or name another with --listen unix:///PATH"))
         .With("path", directory);
   }
   struct stat info;
   if (stat(directory.c_str(), &info) != 0) {
     return Error(Reason::kUnavailable, absl::StrCat("directory ", directory, " of the socket: ",
                                                     std::strerror(errno)))
+        .With("path", directory);
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    return Error(Reason::kInvalidRequest,
+                 absl::StrCat(directory, " of the socket is no directory; name another with "
+                              "--listen unix:///PATH"))
         .With("path", directory);
   }
   if (info.st_uid != geteuid() || (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {

@@ -135,8 +135,14 @@ struct Server::Parts {
 
 absl::Status Server::Parts::OpenStore() {
   if (options.store.empty()) return absl::OkStatus();
-  PW_ASSIGN_OR_RETURN(store, ModelStore::Open(PosixFileSystem(), options.store,
-                                              StoreAccess::kReadWrite));
+  absl::StatusOr<std::unique_ptr<ModelStore>> opened =
+      ModelStore::Open(PosixFileSystem(), options.store, StoreAccess::kReadWrite);
+  if (!opened.ok()) {
+    return Annotate(opened.status(),
+                    absl::StrCat("--store ", options.store,
+                                 " cannot be used, name another or leave it out"));
+  }
+  store = *std::move(opened);
   for (const std::string& line : store->open_report()) {
     log.Write(LogLevel::kWarn, "store", {{"message", line}});
   }

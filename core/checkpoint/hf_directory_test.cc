@@ -92,7 +92,8 @@ TEST_F(HfDirectoryTest, ReadsShards) {
               HasReason(Reason::kInvalidCheckpoint, HasSubstr("\"b\" has 2 bytes")));
 }
 
-// Weights came from one and scales from the other where both were read.
+// Field report 43: weights came from one and scales from the other where both were
+// read.
 TEST_F(HfDirectoryTest, BothSingleFileAndIndexIsAmbiguousUnlessTold) {
   WriteTwoShards();
   WriteTensors("model.safetensors", {{"a", "stale"}});

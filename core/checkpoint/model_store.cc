@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<ModelStore>> ModelStore::Open(FileSystem& file_sy
   absl::StatusOr<std::unique_ptr<FileLock>> lock =
       file_system.Lock(JoinPath(path, kLockFile),
                        writes ? LockMode::kExclusive : LockMode::kShared);
-  if (ReasonOf(lock.status()) == Reason::kNotFound) {
+  if (!writes && ReasonOf(lock.status()) == Reason::kNotFound) {
     return Error(Reason::kNotFound, absl::StrCat("there is no store at \"", path, "\""))
         .With("path", path);
   }

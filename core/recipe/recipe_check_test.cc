@@ -21,7 +21,8 @@ TEST(RecipeCheckTest, NamesTheViolatedRuleAndThePadding) {
   EXPECT_EQ(*details->Find("paddedTo"), "736");
 }
 
-// TransformerEngine#688: the message also blamed a dimension that was fine.
+// Field report 4 (TransformerEngine#688): the message also blamed a dimension that
+// was fine.
 TEST(RecipeCheckTest, ListsOnlyTheRulesThatAreBroken) {
   struct Case {
     MatrixShape shape;

@@ -189,6 +189,11 @@ void SetPlanned(const ModelPlan& plan, ModelDetail detail, v1::Model& proto) {
 absl::StatusOr<CreateModelSpec> FromProto(const v1::CreateModelRequest& request) {
   CreateModelSpec spec;
   spec.name = request.name();
+  if (request.source_path().empty()) {
+    return InvalidField("source_path", "\"\"",
+                        "a directory with the model's weights; a model without weights needs "
+                        "writeback, which this build does not have");
+  }
   spec.source_path = request.source_path();
   PW_ASSIGN_OR_RETURN(spec.recipe, FromProto(request.recipe(), "recipe"));
   PW_ASSIGN_OR_RETURN(spec.policy, FromProto(request.plane_policy(), "plane_policy"));

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "clients/cpp/client.h"
@@ -52,6 +53,20 @@ class RestartTest : public testing::Test {
     return client.ok() ? *std::move(client) : nullptr;
   }
 
+  std::string WriteModel() const {
+    const std::string path = directory_.path() + "/model";
+    PW_EXPECT_OK(WriteHfModel(PosixFileSystem(), path, kTinyBert,
+                              RandomTensors(kTinyBert, DType::kF32, 7)));
+    return path;
+  }
+
+  template <typename Request>
+  static Request NamedM() {
+    Request request;
+    request.set_name("m");
+    return request;
+  }
+
   // Every byte of the model, both planes where both are stored.
   static std::map<std::string, std::string> ReadAll(Client& client) {
     Collect sink;
@@ -69,9 +84,7 @@ class RestartTest : public testing::Test {
 };
 
 TEST_F(RestartTest, SavedModelSurvivesAKillByteForByte) {
-  const std::string path = directory_.path() + "/model";
-  PW_ASSERT_OK(WriteHfModel(PosixFileSystem(), path, kTinyBert,
-                            RandomTensors(kTinyBert, DType::kF32, 7)));
+  const std::string path = WriteModel();
   v1::GetModelRequest get;
   get.set_name("m");
   v1::Model before;
@@ -118,6 +131,109 @@ TEST_F(RestartTest, SavedModelSurvivesAKillByteForByte) {
   EXPECT_EQ(daemon.Stop(), 0);
 }
 
+// kill -9 while a model loads, at each message of its progress: nothing of it is
+// there afterwards.
+TEST_F(RestartTest, KilledInALoad) {
+  const std::string path = WriteModel();
+  for (int step = 1;; ++step) {
+    SCOPED_TRACE(step);
+    DaemonProcess daemon(Flags());
+    EXPECT_THAT(daemon.ready_line(), HasSubstr(", 0 models, "));
+    int seen = 0;
+    CallOptions options;
+    options.progress = [&](const v1::Progress&) {
+      if (++seen == step) daemon.Kill();
+      return true;
+    };
+    const absl::StatusOr<v1::Model> model = Connect()->CreateModel(
+        CreateRequest("m", path, v1::BACKWARD_OVERRIDE_NONE), options);
+    if (seen < step) {
+      PW_EXPECT_OK(model);
+      EXPECT_GT(step, 1);
+      break;
+    }
+  }
+}
+
+// kill -9 while a second version is saved: one of the two is there, whole, and
+// saving goes on.
+TEST_F(RestartTest, KilledInASave) {
+  const std::string path = WriteModel();
+  uint64_t durable = 0;
+  {
+    DaemonProcess daemon(Flags());
+    const auto client = Connect();
+    PW_ASSERT_OK(client->CreateModel(CreateRequest("m", path, v1::BACKWARD_OVERRIDE_NONE)));
+    PW_ASSERT_OK_AND_ASSIGN(const v1::SaveResult saved,
+                            client->SaveModel(NamedM<v1::SaveModelRequest>()));
+    durable = saved.version();
+  }
+  for (int step = 1;; ++step) {
+    SCOPED_TRACE(step);
+    DaemonProcess daemon(Flags());
+    const auto client = Connect();
+    PW_ASSERT_OK_AND_ASSIGN(const v1::Model stored,
+                            client->GetModel(NamedM<v1::GetModelRequest>()));
+    EXPECT_GE(stored.version(), durable);
+    PW_ASSERT_OK_AND_ASSIGN(const v1::VerifyResult verified,
+                            client->VerifyModel(NamedM<v1::VerifyModelRequest>()));
+    EXPECT_TRUE(verified.ok());
+    durable = stored.version();
+
+    // Another model under its name, so that every byte of it is new.
+    PW_ASSERT_OK(client->DeleteModel(NamedM<v1::DeleteModelRequest>()));
+    PW_ASSERT_OK(client->CreateModel(CreateRequest("m", path, v1::BACKWARD_OVERRIDE_NONE)));
+    int seen = 0;
+    CallOptions options;
+    options.progress = [&](const v1::Progress&) {
+      if (++seen == step) daemon.Kill();
+      return true;
+    };
+    const absl::StatusOr<v1::SaveResult> saved =
+        client->SaveModel(NamedM<v1::SaveModelRequest>(), options);
+    if (seen < step) {
+      PW_ASSERT_OK(saved);
+      EXPECT_GT(saved->version(), durable);
+      EXPECT_GT(step, 1);
+      break;
+    }
+  }
+}
+
+// kill -9 about the time of a switch: what was saved is there.
+TEST_F(RestartTest, KilledInASwitch) {
+  const std::string path = WriteModel();
+  v1::SwitchModeRequest change;
+  v1::Model saved;
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE(round);
+    DaemonProcess daemon(Flags());
+    const auto client = Connect();
+    if (round == 0) {
+      PW_ASSERT_OK(client->CreateModel(CreateRequest("m", path, v1::BACKWARD_OVERRIDE_NONE)));
+      PW_ASSERT_OK(client->SaveModel(NamedM<v1::SaveModelRequest>()));
+      PW_ASSERT_OK_AND_ASSIGN(saved, client->GetModel(NamedM<v1::GetModelRequest>()));
+    }
+    PW_ASSERT_OK_AND_ASSIGN(const v1::Model model, client->GetModel(NamedM<v1::GetModelRequest>()));
+    EXPECT_EQ(model.version(), saved.version());
+    EXPECT_EQ(model.recipe().fingerprint(), saved.recipe().fingerprint());
+    PW_ASSERT_OK_AND_ASSIGN(const v1::VerifyResult verified,
+                            client->VerifyModel(NamedM<v1::VerifyModelRequest>()));
+    EXPECT_TRUE(verified.ok());
+    auto validate = NamedM<v1::ValidateModeSwitchRequest>();
+    validate.mutable_target()->set_format("mxfp8");
+    validate.mutable_target()->set_backward_override(v1::BACKWARD_OVERRIDE_DEQUANTIZED);
+    PW_ASSERT_OK_AND_ASSIGN(const v1::ValidateModeSwitchResponse verdict,
+                            client->ValidateModeSwitch(validate));
+    change = NamedM<v1::SwitchModeRequest>();
+    *change.mutable_target() = validate.target();
+    change.set_fingerprint(verdict.fingerprint());
+    std::thread caller([&] { client->SwitchMode(change).status().IgnoreError(); });
+    daemon.Kill();
+    caller.join();
+  }
+}
+
 TEST_F(RestartTest, SecondDaemonOnAStoreIsRefused) {
   DaemonProcess first(Flags());
   SocketDirectory other;
@@ -147,6 +263,34 @@ TEST_F(RestartTest, RootThatIsMissingIsNamed) {
   DaemonProcess daemon(flags);
   EXPECT_EQ(daemon.Wait(), 1);
   EXPECT_THAT(daemon.ErrorText(), AllOf(HasSubstr("--root"), HasSubstr("/missing")));
+}
+
+// Each names the flag or path at fault and what to do, and leaves no socket.
+TEST_F(RestartTest, PlacesThatCannotBeUsed) {
+  const SocketDirectory other;
+  const std::string file = other.Address().substr(std::string("unix://").size());
+  std::ofstream(file) << "not a directory";
+  const struct {
+    const char* name;
+    int flag;
+    std::string value;
+    int exit_code;
+    const char* says;
+  } kCases[] = {
+      {"socket path too long", 1, "unix://" + directory_.path() + "/" + std::string(120, 's'), 2,
+       "at most 107"},
+      {"socket below a file", 1, other.Address() + "/s", 1, "of the socket is no directory"},
+      {"store that cannot be made", 3, "/proc/planewise", 1, "--store /proc/planewise"},
+      {"store that is a file", 3, file, 1, "Not a directory"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.name);
+    std::vector<std::string> flags = Flags();
+    flags[c.flag] = c.value;
+    DaemonProcess daemon(flags);
+    EXPECT_EQ(daemon.Wait(), c.exit_code);
+    EXPECT_THAT(daemon.ErrorText(), AllOf(HasSubstr("planewised: "), HasSubstr(c.says)));
+  }
 }
 
 TEST_F(RestartTest, DrainEndsOpenSessionsAndExitsWithZero) {

@@ -1,4 +1,4 @@
-// A client that stops reading costs at most its input window, its result budget
+// Field report 101: a client that stops reading costs at most its input window, its result budget
 // and one operation, and slows nobody else down.
 #include <cstdint>
 #include <memory>

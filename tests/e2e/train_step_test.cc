@@ -225,6 +225,8 @@ TEST_F(TrainStepTest, UnaryTensorAboveItsLimitNamesTheLimit) {
               HasReason(Reason::kLimitExceeded, HasSubstr("unary_tensor_bytes_max")));
 }
 
+// Field report 46: a model that was created under an override says what its weights
+// lack for the default backward.
 TEST_F(TrainStepTest, PlanIsActualAndTheSwitchIsRefusedWithRemedies) {
   Host("m", v1::BACKWARD_OVERRIDE_DEQUANTIZED);
   v1::GetModelRequest get;
@@ -255,7 +257,19 @@ TEST_F(TrainStepTest, PlanIsActualAndTheSwitchIsRefusedWithRemedies) {
   change.set_name("m");
   *change.mutable_target() = validate.target();
   change.set_fingerprint(verdict.fingerprint());
-  EXPECT_THAT(client_->SwitchMode(change), HasReason(Reason::kColumnwiseMissing));
+  const absl::Status refused = client_->SwitchMode(change).status();
+  EXPECT_THAT(refused,
+              HasReason(Reason::kColumnwiseMissing, HasSubstr(model.layers(0).weight().name())));
+  const ErrorDetails details = *DetailsOf(refused);
+  // As many weights as the answer's trailers hold, and how many more there are.
+  ASSERT_FALSE(details.violations.empty());
+  const std::string* omitted = details.Find("violationsOmitted");
+  EXPECT_EQ(static_cast<int>(details.violations.size()) +
+                (omitted == nullptr ? 0 : std::stoi(*omitted)),
+            model.layers_size());
+  EXPECT_EQ(details.violations[0].subject, model.layers(0).weight().name());
+  EXPECT_THAT(details.violations[0].description, HasSubstr("create the model again from"));
+  EXPECT_NE(details.Find("uploadBytes"), nullptr);
 
   // Between the overrides a row-only weight moves freely.
   validate.mutable_target()->set_backward_override(v1::BACKWARD_OVERRIDE_HIGH_PRECISION);
@@ -268,7 +282,7 @@ TEST_F(TrainStepTest, PlanIsActualAndTheSwitchIsRefusedWithRemedies) {
   EXPECT_GT(changed.version(), model.version());
 }
 
-// The guard: a session may not ask for what the planes cannot give.
+// Field report 46, the guard: a session may not ask for what the planes cannot give.
 TEST_F(TrainStepTest, ForwardThatWillNeedAMissingPlaneIsRefusedBeforeCompute) {
   Host("m", v1::BACKWARD_OVERRIDE_DEQUANTIZED);
   PW_ASSERT_OK_AND_ASSIGN(const auto session, client_->OpenSession());
@@ -280,6 +294,7 @@ TEST_F(TrainStepTest, ForwardThatWillNeedAMissingPlaneIsRefusedBeforeCompute) {
               HasReason(Reason::kColumnwiseMissing, HasSubstr(kLayer)));
 }
 
+// Field report 40.
 TEST_F(TrainStepTest, ShapesThatDoNotFitNameWhatIsRequired) {
   Host("m", v1::BACKWARD_OVERRIDE_DEQUANTIZED);
   PW_ASSERT_OK_AND_ASSIGN(const auto session, client_->OpenSession());
