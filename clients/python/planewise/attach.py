@@ -93,7 +93,7 @@ def attach(
       model_name: in the daemon.
       prefix: what to take off module names instead of finding it out.
       trainable: keep each weight and bias as a local master parameter that receives dW and
-        dbias. False: frozen, and their memory is given back.
+        dbias, of a model that was created trainable. False: frozen, and their memory is given back.
       session: to share one; None: a new one.
       check_values: read one weight back and refuse if it is not the model's, as far as
         quantization lets that be seen. Not for masters, which move away as they train.
@@ -107,6 +107,11 @@ def attach(
     if hosted["state"] != "MODEL_STATE_SERVING":
         state = hosted["state"].replace("MODEL_STATE_", "").lower()
         raise ValueError(f"{model_name!r} is {state}, required serving: describe() says when it is")
+    if trainable and not hosted["trainable"]:
+        raise ValueError(
+            f"{model_name!r} was created with trainable=False, so that it gives no dW: create it "
+            "with trainable=True"
+        )
     layers = {layer["name"]: layer for layer in hosted["layers"]}
     modules = {
         name: module

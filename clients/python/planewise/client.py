@@ -7,12 +7,16 @@ import threading
 import warnings
 import weakref
 
+from planewise._choices import enumerator, one_of
 from planewise._library import ClientOptions, PlaceCallback, ProgressCallback, library
 from planewise._native import Native, check_not_forked, close_at_exit
 from planewise.dtypes import DataType
 from planewise.errors import check
-from planewise.recipes import as_recipe
+from planewise.recipes import BACKWARD_OVERRIDES, as_recipe
 from planewise.session import Session
+
+_PLANE_POLICIES = ("auto", "both", "row_only")
+_NON_FINITE_POLICIES = ("reject", "format")
 
 
 class WeightPart:
@@ -23,13 +27,13 @@ class WeightPart:
     shape, data (bytearray).
     """
 
-    _PLANES = {1: "row", 2: "column", 3: "high_precision"}
+    PLANES = {1: "row", 2: "column", 3: "high_precision"}
     _PARTS = {1: "payload", 2: "scales"}
 
     def __init__(self, header):
         self.weight = header.weight.decode()
         self.version = header.version
-        self.plane = self._PLANES[header.plane]
+        self.plane = self.PLANES[header.plane]
         self.part = self._PARTS[header.part]
         self.data_type = DataType(header.data_type)
         self.shape = tuple(header.shape[i] for i in range(header.rank))
@@ -138,11 +142,16 @@ class Client:
             "name": name,
             "source_path": str(source_path),
             "recipe": as_recipe(recipe).to_json(),
-            "plane_policy": f"PLANE_POLICY_{plane_policy.upper()}",
+            "plane_policy": enumerator("plane_policy", plane_policy, _PLANE_POLICIES),
             "backward_enabled": backward_enabled,
             "trainable": trainable,
-            "future_modes": [f"BACKWARD_OVERRIDE_{mode.upper()}" for mode in future_modes],
-            "non_finite_policy": f"NON_FINITE_POLICY_{non_finite_policy.upper()}",
+            "future_modes": [
+                f"BACKWARD_OVERRIDE_{one_of('future_modes', mode, BACKWARD_OVERRIDES).upper()}"
+                for mode in future_modes
+            ],
+            "non_finite_policy": enumerator(
+                "non_finite_policy", non_finite_policy, _NON_FINITE_POLICIES
+            ),
             "validate_only": validate_only,
         }
         return self.call("CreateModel", request, progress=progress)
@@ -207,7 +216,7 @@ class Client:
         """
         request = {"name": name, "weights": list(weights), "version": version}
         if plane is not None:
-            request["plane"] = f"PLANE_{plane.upper()}"
+            request["plane"] = enumerator("plane", plane, WeightPart.PLANES.values())
         if dequantize_to is not None:
             request["dequantize_to"] = DataType(dequantize_to).proto_name
         native = self._open()

@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass
 from typing import Optional
 
+from planewise._choices import one_of
+
 BACKWARD_OVERRIDES = ("none", "high_precision", "dequantized")
 
 _VARIABLES = {
@@ -64,11 +66,7 @@ class Recipe:
                     f"{self.format!r} cannot take: unset it or pass backward_override='none'"
                 )
             object.__setattr__(self, "backward_override", override)
-        if override not in BACKWARD_OVERRIDES:
-            raise ValueError(
-                f"backward_override={override!r} is not known; valid: "
-                f"{', '.join(BACKWARD_OVERRIDES)}"
-            )
+        one_of("backward_override", override, BACKWARD_OVERRIDES)
 
     @property
     def quantized(self):

@@ -13,8 +13,10 @@ import dataclasses
 import torch
 from torch import nn
 
+from planewise._choices import one_of
 from planewise.dtypes import from_torch
-from planewise.session import Memory, override_number
+from planewise.recipes import BACKWARD_OVERRIDES
+from planewise.session import Memory
 
 
 def _memory(tensor):
@@ -135,7 +137,7 @@ class RemoteLinear(nn.Module):
         master_bias=None,
     ):
         super().__init__()
-        override_number(backward_override)  # Refuses what is not one.
+        one_of("backward_override", backward_override, (None, *BACKWARD_OVERRIDES))
         self.session = session
         self.model = model
         self.layer = layer

@@ -9,6 +9,7 @@ import itertools
 import threading
 from dataclasses import dataclass
 
+from planewise._choices import one_of
 from planewise._library import (
     BackwardRequest,
     BackwardResult,
@@ -26,21 +27,8 @@ _OVERRIDES = {None: 0, "none": 1, "high_precision": 2, "dequantized": 3}
 _OVERRIDE_NAMES = {number: name for name, number in _OVERRIDES.items() if name}
 _NON_FINITE = {None: 0, "format": 1, "reject": 2}
 
-
-def number_of(argument, value, numbers):
-    """The API's number of an argument's value; ValueError that lists the valid ones."""
-    if value not in numbers:
-        valid = ", ".join(repr(name) for name in numbers)
-        raise ValueError(f"{argument}={value!r} is not known; valid: {valid}")
-    return numbers[value]
-
-
 # While it waits, Python looks this often whether a signal came.
 _SIGNALS_MS = 100
-
-
-def override_number(value):
-    return number_of("backward_override", value, _OVERRIDES)
 
 
 @dataclass
@@ -209,9 +197,13 @@ class Session:
             output=y.as_buffer(),
             save_for_backward=int(save_for_backward),
             weight_gradient=int(weight_gradient),
-            backward_override=override_number(backward_override),
+            backward_override=_OVERRIDES[
+                one_of("backward_override", backward_override, _OVERRIDES)
+            ],
             save_original_input=int(save_original_input),
-            non_finite_policy=number_of("non_finite_policy", non_finite_policy, _NON_FINITE),
+            non_finite_policy=_NON_FINITE[
+                one_of("non_finite_policy", non_finite_policy, _NON_FINITE)
+            ],
         )
         result = ForwardResult(struct_size=ctypes.sizeof(ForwardResult))
         self._run(
@@ -249,7 +241,9 @@ class Session:
             input_gradient=dx.as_buffer() if dx else absent,
             weight_gradient=dw.as_buffer() if dw else absent,
             bias_gradient=db.as_buffer() if db else absent,
-            non_finite_policy=number_of("non_finite_policy", non_finite_policy, _NON_FINITE),
+            non_finite_policy=_NON_FINITE[
+                one_of("non_finite_policy", non_finite_policy, _NON_FINITE)
+            ],
         )
         result = BackwardResult(struct_size=ctypes.sizeof(BackwardResult))
         self._run(

@@ -288,6 +288,13 @@ class AttachTest(DaemonTest):
         self.assertEqual(model.pooler.dense(torch.ones(2, HIDDEN)).shape, (2, HIDDEN))
         attachment.close()
 
+    def test_masters_need_a_model_that_was_created_trainable(self):
+        self.create("frozen")
+        model = self.tiny_bert()
+        with self.assertRaisesRegex(ValueError, "create it with trainable=True"):
+            planewise.attach(model, self.client, "frozen", trainable=True)
+        self.assertIsInstance(model.pooler.dense, nn.Linear)
+
     def test_an_unknown_model_is_named(self):
         with self.assertRaisesRegex(planewise.errors.NotFoundError, "absent"):
             planewise.attach(self.tiny_bert(), self.client, "absent")

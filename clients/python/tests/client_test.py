@@ -107,6 +107,20 @@ class ClientTest(DaemonTest):
             self.assertEqual(parts["scales"].data_type, planewise.DataType.F8_E8M0)
             self.assertEqual(parts["scales"].shape, scales)
 
+    def test_a_name_that_is_none_of_a_few_is_refused_with_those(self):
+        def create(**options):
+            self.client.create_model("tiny", self.source, "mxfp8", **options)
+
+        for call, message in (
+            (lambda: create(plane_policy="some"), "plane_policy='some'.*'row_only'"),
+            (lambda: create(future_modes=["some"]), "future_modes='some'.*'dequantized'"),
+            (lambda: create(non_finite_policy="some"), "non_finite_policy='some'.*'format'"),
+            (lambda: self.client.read_weights("tiny", plane="some"), "plane='some'.*'column'"),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                call()
+        self.assertEqual(self.client.list_models(), [])
+
     def test_every_weight_is_read_when_none_is_named(self):
         self.create("tiny")
         parts = self.client.read_weights("tiny", dequantize_to=planewise.DataType.BF16)
