@@ -59,9 +59,9 @@ absl::StatusOr<v1::ForwardResult> ClientSession::Forward(v1::Forward request,
   return std::move(*result.mutable_forward());
 }
 
-absl::StatusOr<v1::BackwardResult> ClientSession::Backward(v1::Backward request,
-                                                           std::vector<absl::string_view> inputs,
-                                                           std::vector<absl::Span<char>> outputs) {
+absl::StatusOr<v1::BackwardResult> ClientSession::Backward(
+    v1::Backward request, const std::vector<absl::string_view>& inputs,
+    const std::vector<absl::Span<char>>& outputs) {
   v1::Operation operation;
   *operation.mutable_backward() = std::move(request);
   PW_ASSIGN_OR_RETURN(v1::OperationResult result, Run(operation, inputs, outputs));

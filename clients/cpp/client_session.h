@@ -60,8 +60,8 @@ class ClientSession {
                                             absl::Span<char> output);
   // `inputs`: X if it is sent again, dY; `outputs`: those asked of dX, dW, dBias.
   absl::StatusOr<v1::BackwardResult> Backward(v1::Backward request,
-                                              std::vector<absl::string_view> inputs,
-                                              std::vector<absl::Span<char>> outputs);
+                                              const std::vector<absl::string_view>& inputs,
+                                              const std::vector<absl::Span<char>>& outputs);
   absl::Status EndStep(uint64_t step);
   absl::Status Release(absl::Span<const uint64_t> handles);
 

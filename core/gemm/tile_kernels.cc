@@ -262,7 +262,8 @@ HWY_INLINE void TransposeCodePairs(D d, const uint8_t* in, int64_t in_stride, in
 // once: rows a power of two apart would drive one another out of the cache
 // between two readings.
 void TransposeCodePairs(const uint8_t* in, int64_t in_stride, int64_t pairs, uint8_t* out) {
-  if (pairs % 32 == 0) {
+  // The two differ where vectors of 64 bytes are.
+  if (pairs % 32 == 0) {  // NOLINT(bugprone-branch-clone)
     TransposeCodePairs(hn::CappedTag<uint16_t, 32>(), in, in_stride, pairs, out);
   } else {
     TransposeCodePairs(hn::CappedTag<uint16_t, 16>(), in, in_stride, pairs, out);

@@ -135,9 +135,10 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     if (!writing_) End();
   }
 
-  void Write(grpc::ByteBuffer frame) {
+  // A copy of a ByteBuffer shares its slices.
+  void Write(const grpc::ByteBuffer& frame) {
     writing_ = true;
-    outgoing_ = std::move(frame);
+    outgoing_ = frame;
     StartWrite(&outgoing_);
   }
 

@@ -86,8 +86,9 @@ class WeightStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     Write(MakeFrame(header, LendSlice(bytes, [owner = part_.owner] {})));
   }
 
-  void Write(grpc::ByteBuffer frame) {
-    frame_ = std::move(frame);
+  // A copy of a ByteBuffer shares its slices.
+  void Write(const grpc::ByteBuffer& frame) {
+    frame_ = frame;
     StartWrite(&frame_);
   }
 
