@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -174,5 +174,10 @@ int Run(bool large) {
 }  // namespace planewise
 
 int main(int argc, char** argv) {
-  return planewise::Run(argc > 1 && std::strcmp(argv[1], "--large") == 0);
+  bool large = false;
+  CLI::App app("Times a session's stream against a bare gRPC stream and a TCP connection.",
+               "rpc_bench");
+  app.add_flag("--large", large, "also 4 GiB tensors; takes 16 GiB of memory");
+  CLI11_PARSE(app, argc, argv);
+  return planewise::Run(large);
 }
