@@ -27,7 +27,7 @@ class CliTest(DaemonTest):
             [PLANEWISE, *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             env={**clean, "PLANEWISE_TARGET": self.target, **(environ or {})},
         )
 

@@ -43,7 +43,7 @@ class LifetimeTest(DaemonTest):
             [sys.executable, "-c", SCRIPT + text, self.target],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             env=environ,
         )
         self.assertEqual((process.returncode, process.stderr), (0, ""))
