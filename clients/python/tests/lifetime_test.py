@@ -190,10 +190,16 @@ print(os.waitstatus_to_exitcode(status), x.grad.shape)
             "a cycle": "client.self = client; session.self = session; linear.y = linear(x)",
             "a thread that computes": """
 begun = threading.Event()
+# Without torch, which ends the process when Python stops a daemon thread inside it.
+tensors = [torch.ones(2, width) for width in (linear.in_features, linear.out_features)]
+memory = [
+    planewise.session.Memory(t.data_ptr(), 4 * t.numel(), planewise.DataType.F32, tuple(t.shape))
+    for t in tensors
+]
 def run():
     try:
         while True:
-            linear(x).sum().backward()
+            session.forward("tiny", linear.layer, *memory)
             begun.set()
     except (planewise.PlanewiseError, ValueError):
         pass  # Closed.
