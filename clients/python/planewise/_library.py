@@ -6,6 +6,7 @@ Not here: what the functions mean (clients/c/planewise.h).
 import ctypes
 import os
 import pathlib
+import types
 from ctypes import POINTER, c_char, c_char_p, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
 NAME = "libplanewise.so"
@@ -151,6 +152,7 @@ _FUNCTIONS = {
         c_void_p,
         [c_void_p, POINTER(BackwardRequest), POINTER(c_void_p)],
     ),
+    "planewise_end_step": (c_void_p, [c_void_p, c_uint64]),
     "planewise_end_step_start": (c_void_p, [c_void_p, c_uint64, POINTER(c_void_p)]),
     "planewise_release_start": (
         c_void_p,
@@ -188,11 +190,15 @@ def _load():
             f"{NAME} was not found in {', '.join(tried)}: build it with "
             "`bazel build //clients/c:libplanewise.so`, or name it in PLANEWISE_LIBRARY"
         )
+    # Not the CDLL itself: that would make up a type for a function that is not declared, and
+    # cut the pointer that it returns to an int.
+    declared = types.SimpleNamespace()
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype = result
         function.argtypes = arguments
-    return library
+        setattr(declared, name, function)
+    return declared
 
 
 library = _load()

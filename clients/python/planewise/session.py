@@ -284,7 +284,8 @@ class Session:
             raise
         finally:
             library.planewise_operation_free(operation)
-        # Refused for now, and nothing was done: the library knows when to begin it again.
+        # The daemon had no room and did nothing. The library's blocking call knows when to ask
+        # again; Ctrl-C waits for it.
         check(run(pointer, argument, *results))
 
     def _release(self, number):

@@ -13,7 +13,7 @@ import torch
 
 import planewise
 from clients.python.tests.daemon_fixture import HIDDEN, INTERMEDIATE, UP, DaemonTest
-from planewise.errors import CancelledError
+from planewise.errors import CancelledError, ResourceExhaustedError
 
 THREADS = 4
 
@@ -148,6 +148,36 @@ class LifetimeTest(DaemonTest):
             linear(x)
         with self.client.session() as session:
             self.assertEqual(self.linear(session)(x).shape, (2, INTERMEDIATE))
+
+    def test_what_is_refused_for_now_is_asked_again_by_the_library(self):
+        refused = object()
+        check = planewise.session.check
+
+        def refusing_check(error):
+            if error is refused:
+                raise ResourceExhaustedError("no room", details={"retry_delay_ms": 1})
+            check(error)
+
+        def run(session):
+            x = torch.ones(2, HIDDEN, requires_grad=True)
+            y = self.linear(session)(x)
+            y.sum().backward()
+            session.end_step()
+            return y.detach(), x.grad
+
+        with self.client.session() as session:
+            want = run(session)
+        starts = {
+            f"planewise_{call}_start": lambda *_: refused
+            for call in ("forward", "backward", "end_step")
+        }
+        with self.client.session() as session:
+            with mock.patch.object(planewise.session, "check", refusing_check):
+                with mock.patch.multiple(planewise.session.library, **starts):
+                    got = run(session)
+            self.assertEqual(session.current_step, 2)
+        for one, other in zip(got, want):
+            self.assertTrue(torch.equal(one, other))
 
     def test_a_step_reports_the_first_failure(self):
         session = self.client.session()
