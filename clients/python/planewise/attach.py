@@ -10,7 +10,7 @@ Not here: loading the model into the daemon (Client.create_model), what stays lo
 from torch import nn
 
 from planewise.dtypes import DataType
-from planewise.local_parameters import local_parameters, report, without_wrappers
+from planewise.local_parameters import local_parameters, report, size_bytes, without_wrappers
 from planewise.remote_linear import RemoteLinear
 
 # How far a weight may be from its quantized form, as a part of its norm. MXFP8 rounds to four
@@ -146,7 +146,7 @@ def attach(
         if id(local) not in remotes:
             continue
         if not trainable:
-            freed.update((id(p), _size_bytes(p)) for p in local.parameters())
+            freed.update((id(p), size_bytes(p)) for p in local.parameters())
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent), child, remotes[id(local)])
     return Attachment(own_session, matches, local_parameters(model), sum(freed.values()))
@@ -276,7 +276,3 @@ def _remote(local, session, model_name, layer_name, trainable, options):
         **options,
     )
     return remote.train(local.training)
-
-
-def _size_bytes(parameter):
-    return 0 if parameter.is_meta else parameter.numel() * parameter.element_size()

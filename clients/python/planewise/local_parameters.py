@@ -22,6 +22,11 @@ def without_wrappers(name):
     return name[: -len(".base_layer")] if name.endswith(".base_layer") else name
 
 
+def size_bytes(parameter):
+    """Of its memory: 0 on the meta device."""
+    return 0 if parameter.is_meta else parameter.numel() * parameter.element_size()
+
+
 def local_parameters(model):
     """A LocalParameter for each one that `model` holds, in its order."""
     found = []
@@ -29,12 +34,11 @@ def local_parameters(model):
     for module_name, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             full = f"{module_name}.{name}" if module_name else name
-            size_bytes = parameter.numel() * parameter.element_size()
             found.append(
                 LocalParameter(
                     name=full,
                     why=_why(module, full),
-                    size_bytes=0 if id(parameter) in seen else size_bytes,
+                    size_bytes=0 if id(parameter) in seen else size_bytes(parameter),
                     trains=parameter.requires_grad,
                 )
             )
@@ -61,9 +65,9 @@ def report(parameters):
         by_why.setdefault(parameter.why, []).append(parameter)
     lines = [f"{'stays local':<26}{'tensors':>8}{'bytes':>16}  trains  for example"]
     for why, group in by_why.items():
-        size_bytes = sum(parameter.size_bytes for parameter in group)
+        total = sum(parameter.size_bytes for parameter in group)
         training = sum(parameter.trains for parameter in group)
         trains = {0: "no", len(group): "yes"}.get(training, "some")
         example = without_wrappers(group[0].name)
-        lines.append(f"{why:<26}{len(group):>8}{size_bytes:>16,}  {trains:<6}  {example}")
+        lines.append(f"{why:<26}{len(group):>8}{total:>16,}  {trains:<6}  {example}")
     return "\n".join(lines)

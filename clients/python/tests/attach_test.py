@@ -48,6 +48,15 @@ def tiny_bert():
     )
 
 
+class Adapted(nn.Module):
+    """What PEFT puts around a linear layer, as far as names go."""
+
+    def __init__(self, base_layer):
+        super().__init__()
+        self.base_layer = base_layer
+        self.lora_A = nn.Linear(base_layer.in_features, 4, bias=False)
+
+
 class AttachTest(DaemonTest):
     def setUp(self):
         self.create("tiny", trainable=True)
@@ -95,12 +104,6 @@ class AttachTest(DaemonTest):
         self.assertEqual(attachment.local[norm], "norm")
 
     def test_the_report_is_a_line_for_each_reason(self):
-        class Adapted(nn.Module):
-            def __init__(self, base_layer):
-                super().__init__()
-                self.base_layer = base_layer
-                self.lora_A = nn.Linear(base_layer.in_features, 4, bias=False)
-
         bert = self.tiny_bert()
         bert.pooler.dense = Adapted(bert.pooler.dense)
         bert.embeddings.requires_grad_(False)
@@ -121,12 +124,6 @@ class AttachTest(DaemonTest):
         self.assertLessEqual(max(map(len, lines)), 110)
 
     def test_names_below_a_head_and_below_peft_are_found(self):
-        class Adapted(nn.Module):
-            def __init__(self, base_layer):
-                super().__init__()
-                self.base_layer = base_layer
-                self.lora_A = nn.Linear(base_layer.in_features, 4, bias=False)
-
         bert = self.tiny_bert()
         attention = bert.get_submodule("encoder.layer.0.attention.self")
         attention.query = Adapted(attention.query)
