@@ -1,6 +1,7 @@
 #include "core/gemm/operand_tile.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <cstring>
 
 #include "core/base/checked_math.h"
@@ -284,29 +285,21 @@ void PackTileStep(const OperandSource& source, const OperandPart& part, int64_t 
   }
 }
 
-// Whether the steps of a whole tile can be made by ExpandRowTile.
-bool ExpandsRowTiles(const OperandSource& source, const uint16_t*) {
-  return source.format.kind != OperandKind::kDense &&
-         source.format.contracted == Contracted::kColumns;
-}
-bool ExpandsRowTiles(const OperandSource&, const float*) { return false; }
-
-void ExpandTileSteps(const OperandSource& source, const OperandPart& part, int64_t p,
-                     int64_t count, const int16_t* shifts, uint16_t* out) {
-  const int16_t* used = source.format.kind == OperandKind::kCodes ? shifts : kNoShifts;
-  ExpandRowTile(BlocksOf(source.data.plane, {part.first_row, kTileColumns, part.first_p + p, count},
-                         used),
-                out);
-}
-void ExpandTileSteps(const OperandSource&, const OperandPart&, int64_t, int64_t, const int16_t*,
-                     float*) {}
-
-// Steps [p, p + count) of a tile.
+// Steps [p, p + count) of a tile. Codes along the rows of a whole BF16 tile are
+// moved as codes and expanded in place.
 template <typename Element>
 void PackTileSteps(const OperandSource& source, const OperandPart& tile, int64_t p, int64_t count,
                    const int16_t* shifts, Element* out) {
-  if (tile.row_count == kTileColumns && count % kSumStep == 0 && ExpandsRowTiles(source, out)) {
-    return ExpandTileSteps(source, tile, p, count, shifts, out);
+  if constexpr (std::is_same_v<Element, uint16_t>) {
+    if (source.format.kind != OperandKind::kDense &&
+        source.format.contracted == Contracted::kColumns && tile.row_count == kTileColumns &&
+        count % kSumStep == 0) {
+      const int16_t* used = source.format.kind == OperandKind::kCodes ? shifts : kNoShifts;
+      return ExpandRowTile(
+          BlocksOf(source.data.plane, {tile.first_row, kTileColumns, tile.first_p + p, count},
+                   used),
+          out);
+    }
   }
   for (int64_t step = 0; step < count; step += kSumStep) {
     PackTileStep(source, tile, p + step, shifts, out + step * kTileColumns);
