@@ -32,6 +32,7 @@
 #include "core/numeric/bfloat16.h"
 #include "core/quant/quantizer.h"
 #include "core/recipe/recipe.h"
+#include "tests/bench/median.h"
 #include "tests/bench/onednn_matmul.h"
 
 namespace planewise {
@@ -249,11 +250,6 @@ double SecondsOf(const Options& options, const std::function<void()>& function) 
   const double begin = Seconds(options);
   function();
   return Seconds(options) - begin;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 const char* TargetOf(int64_t tokens) {

@@ -7,7 +7,6 @@
 // two take, so that a busy machine slows both. Every turn has the next set of
 // buffers, which together exceed the caches. Target: row/BF16 at least 0.5.
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include "core/numeric/bfloat16.h"
 #include "core/numeric/float16.h"
 #include "core/quant/quantizer.h"
+#include "tests/bench/median.h"
 
 namespace planewise {
 namespace {
@@ -114,12 +114,6 @@ double SecondsOf(Function function) {
   const auto begin = std::chrono::steady_clock::now();
   function();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 void Run(benchmark::State& state, const Case& test) {

@@ -23,6 +23,7 @@
 #include "clients/cpp/client.h"
 #include "clients/cpp/daemon_channel.h"
 #include "tests/bench/bare_stream.h"
+#include "tests/bench/median.h"
 #include "tests/bench/session_host.h"
 
 namespace planewise {
@@ -102,11 +103,6 @@ absl::Duration TimeAll(int connections, const std::function<void(int)>& work) {
   for (int i = 0; i < connections; ++i) threads.emplace_back(work, i);
   for (std::thread& thread : threads) thread.join();
   return absl::Now() - start;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Field report 100: the rate at 1 GiB stands beside that at 64 MiB.
