@@ -1,5 +1,5 @@
-// Field report 101: a client that stops reading costs at most its input window, its result budget
-// and one operation, and slows nobody else down.
+// Field report 101: a client that stops reading costs at most its input window, its
+// result budget and one operation, and slows nobody else down.
 #include <cstdint>
 #include <memory>
 #include <string>
