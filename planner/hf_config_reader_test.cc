@@ -165,6 +165,11 @@ TEST(HfConfigReaderTest, RefusesWhatItDoesNotKnowOrCannotTrust) {
        "number of layers is 0; required 1 to 1024"},
       {"too many layers", llama + R"("num_hidden_layers": 1025})", Reason::kInvalidCheckpoint,
        "number of layers is 1025"},
+      // (A table of no rows was listed, as a tensor of no elements.)
+      {"no token types", R"({"architectures": ["BertModel"], "type_vocab_size": 0})",
+       Reason::kInvalidCheckpoint, "number of token types is 0; required 1 to"},
+      {"no positions", R"({"architectures": ["BertModel"], "max_position_embeddings": 0})",
+       Reason::kInvalidCheckpoint, "number of positions is 0; required 1 to"},
       {"no heads", llama + R"("num_attention_heads": 0})", Reason::kInvalidCheckpoint,
        "number of attention heads is 0"},
       {"heads that do not divide", llama + R"("hidden_size": 65, "num_attention_heads": 8})",

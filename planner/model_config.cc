@@ -35,8 +35,10 @@ absl::Status CheckModelConfig(const ModelConfig& config) {
   PW_RETURN_IF_ERROR(check("hidden size", config.hidden_size, 1));
   PW_RETURN_IF_ERROR(check("intermediate size", config.intermediate_size, 1));
   PW_RETURN_IF_ERROR(check("vocabulary size", config.vocab_size, 1));
-  PW_RETURN_IF_ERROR(check("number of positions", config.positions, 0));
-  PW_RETURN_IF_ERROR(check("number of token types", config.token_types, 0));
+  // A BERT looks every token up in both tables.
+  const int64_t table_min = config.family == ModelFamily::kBert ? 1 : 0;
+  PW_RETURN_IF_ERROR(check("number of positions", config.positions, table_min));
+  PW_RETURN_IF_ERROR(check("number of token types", config.token_types, table_min));
   PW_RETURN_IF_ERROR(check("number of attention heads", config.attention_heads, 1));
   PW_RETURN_IF_ERROR(check("number of key-value heads", config.key_value_heads, 1));
   PW_RETURN_IF_ERROR(check("head dimension", config.head_dim, 1));
