@@ -122,7 +122,7 @@ grpc::ServerUnaryReactor* ModelsService::DeleteModel(grpc::CallbackServerContext
         spec.expected_version = WeightVersion(request->expected_version());
         spec.delete_stored = request->delete_stored();
         spec.request_id = request->request_id();
-        catalog_.Delete(call.principal(), std::move(spec),
+        catalog_.Delete(call.principal(), spec,
                         ReplyWith(std::move(reply), [](const DeleteOutcome& outcome) {
                           v1::DeleteModelResponse deleted;
                           deleted.set_freed_bytes(outcome.freed_bytes);

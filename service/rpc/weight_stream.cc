@@ -126,8 +126,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadWeights(
     stream->End(refusal);
     return stream;
   }
-  call->executor().Post([call, stream, &catalog, spec = *std::move(spec)]() mutable {
-    stream->Start(catalog.ReadWeights(call->principal(), std::move(spec)));
+  call->executor().Post([call, stream, &catalog, spec = *std::move(spec)] {
+    stream->Start(catalog.ReadWeights(call->principal(), spec));
   });
   return stream;
 }

@@ -317,7 +317,7 @@ OperationOutcome OperationRunner::FinishBackward(BackwardCall& call,
 
 absl::StatusOr<PreparedOperation> OperationRunner::PrepareEndStep(const v1::EndStep& end_step) {
   PreparedOperation prepared;
-  prepared.run = [this, step = StepId(end_step.step())](std::vector<HostBuffer>,
+  prepared.run = [this, step = StepId(end_step.step())](const std::vector<HostBuffer>&,
                                                         PreparedOperation::Done done) {
     steps_.End(step);
     OperationOutcome outcome;
@@ -333,7 +333,7 @@ absl::StatusOr<PreparedOperation> OperationRunner::PrepareRelease(
     PW_RETURN_IF_ERROR(operands_.CheckExisted(HandleId(handle)));
   }
   PreparedOperation prepared;
-  prepared.run = [this, release](std::vector<HostBuffer>, PreparedOperation::Done done) {
+  prepared.run = [this, release](const std::vector<HostBuffer>&, PreparedOperation::Done done) {
     OperationOutcome outcome;
     int64_t freed_bytes = 0;
     for (const uint64_t handle : release.handles()) {

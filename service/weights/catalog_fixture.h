@@ -89,7 +89,7 @@ class CatalogFixture : public ::testing::Test {
 
   absl::StatusOr<DeleteOutcome> Delete(DeleteModelSpec spec) {
     return Wait<DeleteOutcome>([&](DoneCallback<DeleteOutcome> done) {
-      catalog().Delete(principal_, std::move(spec), std::move(done));
+      catalog().Delete(principal_, spec, std::move(done));
     });
   }
 

@@ -59,9 +59,9 @@ std::vector<ModelDescription> ModelCatalog::List(absl::string_view after, int li
   return models;
 }
 
-void ModelCatalog::Delete(const Principal& principal, DeleteModelSpec spec,
+void ModelCatalog::Delete(const Principal& principal, const DeleteModelSpec& spec,
                           DoneCallback<DeleteOutcome> done) {
-  DeleteModel(state_, principal, std::move(spec), std::move(done));
+  DeleteModel(state_, principal, spec, std::move(done));
 }
 
 absl::StatusOr<ValidationOutcome> ModelCatalog::Validate(absl::string_view name,
@@ -123,7 +123,7 @@ JobTicket ModelCatalog::Verify(const Principal&, std::string name, ProgressCallb
 }
 
 absl::StatusOr<std::unique_ptr<WeightReader>> ModelCatalog::ReadWeights(
-    const Principal& principal, ReadWeightsSpec spec) {
+    const Principal& principal, const ReadWeightsSpec& spec) {
   LeaseRequest request;
   request.model = spec.name;
   request.version = spec.version;

@@ -66,7 +66,8 @@ class ModelCatalog final : public LeaseSource {
   // Ends the model for new readers; bytes go when the last lease ends.
   // NOT_FOUND; ABORTED / VERSION_CONFLICT; FAILED_PRECONDITION / MODEL_BUSY while
   // it is created, switched or saved; NO_STORE for delete_stored without one.
-  void Delete(const Principal& principal, DeleteModelSpec spec, DoneCallback<DeleteOutcome> done);
+  void Delete(const Principal& principal, const DeleteModelSpec& spec,
+              DoneCallback<DeleteOutcome> done);
 
   // May the model go to `target`? A verdict that refuses is a value, also for a
   // target that is never legal. NOT_FOUND, MODEL_BUSY while it loads.
@@ -92,7 +93,7 @@ class ModelCatalog final : public LeaseSource {
   // NOT_FOUND: model, version, a weight, or a plane that is not stored;
   // INVALID_ARGUMENT: neither or both of plane and dequantize_to.
   absl::StatusOr<std::unique_ptr<WeightReader>> ReadWeights(const Principal& principal,
-                                                            ReadWeightsSpec spec);
+                                                            const ReadWeightsSpec& spec);
 
   absl::StatusOr<WeightLease> Lease(LeaseRequest request) override;
 

@@ -399,7 +399,7 @@ class ReadWeightsTest : public CatalogFixture {
  protected:
   std::vector<WeightPart> ReadAll(ReadWeightsSpec spec) {
     std::vector<WeightPart> parts;
-    auto reader = catalog().ReadWeights(principal_, std::move(spec));
+    auto reader = catalog().ReadWeights(principal_, spec);
     EXPECT_TRUE(reader.ok()) << reader.status();
     while (reader.ok()) {
       const auto part = Wait<std::optional<WeightPart>>(

@@ -202,7 +202,7 @@ JobTicket SaveModel(const std::shared_ptr<CatalogState>& state, const Principal&
 }
 
 void DeleteModel(const std::shared_ptr<CatalogState>& state, const Principal& principal,
-                 DeleteModelSpec spec, DoneCallback<DeleteOutcome> done) {
+                 const DeleteModelSpec& spec, DoneCallback<DeleteOutcome> done) {
   absl::StatusOr<std::optional<DeleteOutcome>> answer =
       BeginDelete(state, principal, spec, done);
   if (!answer.ok()) {

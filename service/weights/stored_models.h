@@ -21,7 +21,7 @@ JobTicket SaveModel(const std::shared_ptr<CatalogState>& state, const Principal&
 
 // As ModelCatalog::Delete.
 void DeleteModel(const std::shared_ptr<CatalogState>& state, const Principal& principal,
-                 DeleteModelSpec spec, DoneCallback<DeleteOutcome> done);
+                 const DeleteModelSpec& spec, DoneCallback<DeleteOutcome> done);
 
 // As ModelCatalog::LoadStored.
 void LoadStoredModels(const std::shared_ptr<CatalogState>& state,
