@@ -1,4 +1,5 @@
-"""Prints the test cases that failed in a Bazel run, then "N passed, N failed".
+"""Prints what failed in a Bazel run and what this machine cannot build, then
+"N passed, N failed".
 
 Reads the build events that `bazel test --build_event_json_file` wrote, and the
 test.xml files that they name. Exits with 1 if anything failed, also a target
@@ -17,6 +18,7 @@ class Summary:
     def __init__(self):
         self.passed = 0
         self.failures = []  # "target: case"
+        self.skipped = []  # targets that need what is not here, as the CUDA toolkit
 
     def add_test(self, label, succeeded, xml_path):
         """Counts the cases of one test target."""
@@ -64,8 +66,12 @@ def summarize(lines):
                 result.get("status") == "PASSED",
                 xml_path_of(result),
             )
-        elif "targetCompleted" in identity and not event.get("completed", {}).get("success", False):
-            summary.failures.append(f"{identity['targetCompleted']['label']}: did not build")
+        elif "targetCompleted" in identity:
+            label = identity["targetCompleted"]["label"]
+            if event.get("aborted", {}).get("reason") == "SKIPPED":
+                summary.skipped.append(label)
+            elif not event.get("completed", {}).get("success", False):
+                summary.failures.append(f"{label}: did not build")
     for (label, _, _), (succeeded, xml_path) in sorted(
         last_attempts.items(), key=lambda item: item[0][0]
     ):
@@ -82,6 +88,8 @@ def main():
         summary = summarize(lines)
     if arguments.bazel_status != 0 and not summary.failures:
         summary.failures.append(f"bazel exited with {arguments.bazel_status}")
+    for label in summary.skipped:
+        print(f"skipped {label}: not compatible with this machine")
     for failure in summary.failures:
         print(f"FAILED {failure}")
     print(f"{summary.passed} passed, {len(summary.failures)} failed")

@@ -76,6 +76,19 @@ class TestSummaryTest(unittest.TestCase):
         summary = self.summarize(completed("//a", False))
         self.assertEqual(summary.failures, ["//a: did not build"])
 
+    def test_a_target_whose_build_broke_off_is_a_failure(self):
+        event = completed("//a", False) | {"aborted": {"reason": "ANALYSIS_FAILURE"}}
+        self.assertEqual(self.summarize(event).failures, ["//a: did not build"])
+
+    def test_a_target_that_is_not_for_this_machine_is_no_failure(self):
+        # As Bazel writes it for a target of the CUDA toolkit where there is none.
+        event = {
+            "id": {"targetCompleted": {"label": "//a"}},
+            "aborted": {"reason": "SKIPPED", "description": "Target //a build was skipped."},
+        }
+        summary = self.summarize(event)
+        self.assertEqual((summary.failures, summary.skipped), ([], ["//a"]))
+
     def test_the_last_attempt_of_a_flaky_test_counts(self):
         case = "<t><testcase name='x'/></t>"
         summary = self.summarize(
