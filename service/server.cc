@@ -181,6 +181,7 @@ absl::Status Server::Parts::MakeLogic() {
   SessionResources session_resources;
   session_resources.executor = &*executor;
   session_resources.clock = &SystemClock();
+  session_resources.runner = &*runner;
   session_resources.models = &*catalog;
   session_resources.compute = &*linear;
   session_resources.budget = budget;

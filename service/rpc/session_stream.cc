@@ -21,8 +21,9 @@ namespace {
 
 using ClientFrame = SplitFrame<v1::ClientFrame>;
 
-// Frames that may wait for the executor while gRPC reads the next one: enough to
-// keep both at work, few enough to cost little (each is at most a chunk).
+// Frames that may wait for the executor, or for their bytes to be copied, while
+// gRPC reads the next one: enough to keep all at work, few enough to cost little
+// (each is at most a chunk).
 constexpr int kFramesAheadMax = 4;
 
 grpc::ByteBuffer Encode(OutgoingFrame frame) {
@@ -58,7 +59,11 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
       });
       return;
     }
-    Post([this, frame = Split<v1::ClientFrame>(incoming_)] { Receive(frame); });
+    auto frame = std::make_shared<const FrameAhead>(shared_from_this(),
+                                                    Split<v1::ClientFrame>(incoming_));
+    Post([this, frame = std::move(frame)] { Receive(frame); });
+    // Last: once this frame counts, an earlier one that goes may start the next
+    // read, which writes to incoming_ and whose frame must be posted behind this.
     if (++frames_ahead_ < kFramesAheadMax) StartRead(&incoming_);
   }
 
@@ -75,6 +80,30 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnDone() override { std::shared_ptr<SessionStream> last = std::move(self_); }
 
  private:
+  // A frame that was read. Whoever needs its bytes shares it.
+  class FrameAhead {
+   public:
+    FrameAhead(std::shared_ptr<SessionStream> stream, absl::StatusOr<ClientFrame> frame)
+        : stream_(std::move(stream)), frame_(std::move(frame)) {}
+    FrameAhead(const FrameAhead&) = delete;
+    ~FrameAhead() { stream_->OnFrameGone(); }
+
+    const absl::StatusOr<ClientFrame>& frame() const { return frame_; }
+
+   private:
+    const std::shared_ptr<SessionStream> stream_;
+    const absl::StatusOr<ClientFrame> frame_;
+  };
+
+  // Any thread. Reading stopped when the last place was taken, and goes on now
+  // that it is free.
+  void OnFrameGone() {
+    if (frames_ahead_-- < kFramesAheadMax) return;
+    Post([this] {
+      if (stream_) StartRead(&incoming_);
+    });
+  }
+
   template <typename Action>
   void Post(Action action) {
     call_->executor().Post([self = shared_from_this(), action = std::move(action)] { action(); });
@@ -89,16 +118,15 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     });
   }
 
-  void Receive(const absl::StatusOr<ClientFrame>& frame) {
-    // Reading stopped when the last place was taken, and goes on now that it is free.
-    if (frames_ahead_-- == kFramesAheadMax && stream_) StartRead(&incoming_);
+  void Receive(const std::shared_ptr<const FrameAhead>& ahead) {
     if (!stream_) return;
+    const absl::StatusOr<ClientFrame>& frame = ahead->frame();
     if (!frame.ok()) return EndWith(frame.status());
     std::vector<absl::Span<const std::byte>> data;
     for (const grpc::Slice& slice : frame->data) {
       data.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
     }
-    sessions_.OnFrame(*stream_, frame->header, data);
+    sessions_.OnFrame(*stream_, frame->header, data, ahead);
   }
 
   // Writes what may go out; ends the call when nothing will.
@@ -157,7 +185,7 @@ class SessionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   SessionTable& sessions_;
   std::shared_ptr<SessionStream> self_;
   grpc::ByteBuffer incoming_;  // being read
-  std::atomic<int> frames_ahead_ = 0;  // read, and not yet received by the executor
+  std::atomic<int> frames_ahead_ = 0;  // read, counted, and still needed
   grpc::ByteBuffer outgoing_;  // being written
   std::optional<StreamId> stream_;  // while it is attached to the table
   std::optional<grpc::ByteBuffer> after_write_;

@@ -61,7 +61,7 @@ v1::OpenSession OpenNew() {
   return open;
 }
 
-v1::Operation Forward(uint64_t id, uint64_t input_position) {
+v1::Operation Forward(uint64_t id, uint64_t input_position, int64_t tokens = kTokens) {
   v1::Operation operation;
   operation.set_id(id);
   operation.set_input_position(input_position);
@@ -70,7 +70,7 @@ v1::Operation Forward(uint64_t id, uint64_t input_position) {
   forward.set_layer("l");
   forward.set_step(1);
   forward.mutable_input()->set_data_type(v1::DATA_TYPE_F32);
-  forward.mutable_input()->add_shape(kTokens);
+  forward.mutable_input()->add_shape(tokens);
   forward.mutable_input()->add_shape(kIn);
   return operation;
 }
@@ -179,7 +179,7 @@ class SessionsServiceTest : public testing::Test {
       MakeIntegerVersion(*budget_, "m", 1, {{"l", kOut, kIn}});
   FakeLeaseSource models_{SystemClock()};
   std::atomic<uint64_t> random_ = 1;
-  SessionTable sessions_{{&*executor_, &SystemClock(), &models_, &linear_, budget_},
+  SessionTable sessions_{{&*executor_, &SystemClock(), &runner_, &models_, &linear_, budget_},
                          SessionLimits(),
                          [this] { return random_++; }};
   CallGate gate_{std::nullopt, 1000};
@@ -199,6 +199,35 @@ TEST_F(SessionsServiceTest, ForwardOnAStream) {
   EXPECT_EQ(result.status().code(), 0) << result.status().message();
   EXPECT_EQ(result.forward().version(), 1u);
   EXPECT_EQ(bytes, Output());
+}
+
+// More chunks than may be read ahead, each long enough to be copied beside the
+// executor: reading stops and goes on all the time.
+TEST_F(SessionsServiceTest, ChunksThatWaitToBeCopiedHoldReadingBack) {
+  constexpr int64_t kManyTokens = 1 << 15;
+  constexpr size_t kChunkBytes = size_t{96} << 10;
+  const std::vector<float> x = IntegerMatrix(kManyTokens, kIn, 1);
+  const std::string input = Bytes(x);
+  const std::string expected = Bytes(ExpectedForward(version_->layers[0], x));
+  const auto stream = Opened();
+  uint64_t position = 0;
+  for (uint64_t id = 1; id <= 40; ++id) {
+    v1::ClientFrame frame;
+    *frame.mutable_operation() = Forward(id, position, kManyTokens);
+    stream->Write(frame);
+    for (size_t begin = 0; begin < input.size(); begin += kChunkBytes) {
+      frame.mutable_chunk()->set_position(position + begin);
+      frame.mutable_chunk()->set_data(input.substr(begin, kChunkBytes));
+      stream->Write(frame);
+    }
+    position += input.size();
+    const auto [result, bytes] = ReadResult(*stream);
+    ASSERT_EQ(result.status().code(), 0) << result.status().message();
+    ASSERT_TRUE(bytes == expected) << "operation " << id;
+    frame.mutable_acknowledge()->set_through_operation(id);
+    frame.mutable_acknowledge()->set_result_limit(result.result_position() + (1 << 20));
+    stream->Write(frame);
+  }
 }
 
 TEST_F(SessionsServiceTest, CloseEndsTheStreamWithOk) {

@@ -1,38 +1,52 @@
 #include "service/schedule/thread_runner.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace planewise {
+namespace {
+
+// Half of the cores: the other half receives what these copy.
+int TransportThreads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, 8);
+}
+
+}  // namespace
 
 ThreadRunner::ThreadRunner(Executor& executor) : executor_(executor) {
-  for (LaneThread& lane : lanes_) lane.thread = std::thread([this, &lane] { Work(lane); });
+  for (int i = 0; i < kLaneCount; ++i) {
+    LaneThreads& lane = lanes_[i];
+    const int count = static_cast<Lane>(i) == Lane::kTransport ? TransportThreads() : 1;
+    for (int j = 0; j < count; ++j) lane.threads.emplace_back([this, &lane] { Work(lane); });
+  }
 }
 
 ThreadRunner::~ThreadRunner() { Stop(); }
 
 void ThreadRunner::Stop() {
-  for (LaneThread& lane : lanes_) {
+  for (LaneThreads& lane : lanes_) {
     {
       MutexLock lock(lane.mutex);
       lane.stopping = true;
     }
-    lane.wake.NotifyOne();
-    if (lane.thread.joinable()) lane.thread.join();
+    lane.wake.NotifyAll();
+    for (std::thread& thread : lane.threads) thread.join();
+    lane.threads.clear();
   }
 }
 
 void ThreadRunner::Run(Lane lane, absl::AnyInvocable<void() &&> work,
                        absl::AnyInvocable<void() &&> done) {
-  LaneThread& thread = lanes_[static_cast<size_t>(lane)];
+  LaneThreads& threads = lanes_[static_cast<size_t>(lane)];
   {
-    MutexLock lock(thread.mutex);
-    if (thread.stopping) return;
-    thread.queue.push_back({std::move(work), std::move(done)});
+    MutexLock lock(threads.mutex);
+    if (threads.stopping) return;
+    threads.queue.push_back({std::move(work), std::move(done)});
   }
-  thread.wake.NotifyOne();
+  threads.wake.NotifyOne();
 }
 
-void ThreadRunner::Work(LaneThread& lane) {
+void ThreadRunner::Work(LaneThreads& lane) {
   while (true) {
     Item item;
     {

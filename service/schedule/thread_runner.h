@@ -1,10 +1,12 @@
 #ifndef PLANEWISE_SERVICE_SCHEDULE_THREAD_RUNNER_H_
 #define PLANEWISE_SERVICE_SCHEDULE_THREAD_RUNNER_H_
-// The BackgroundRunner of real programs: one thread per lane.
+// The BackgroundRunner of real programs: one thread per lane, several for
+// kTransport.
 
 #include <array>
 #include <deque>
 #include <thread>
+#include <vector>
 
 #include "core/base/executor.h"
 #include "core/base/mutex.h"
@@ -33,19 +35,18 @@ class ThreadRunner final : public BackgroundRunner {
     absl::AnyInvocable<void() &&> work;
     absl::AnyInvocable<void() &&> done;
   };
-  // One lane's queue and thread.
-  struct LaneThread {
+  struct LaneThreads {
     Mutex mutex;
     CondVar wake;
     std::deque<Item> queue ABSL_GUARDED_BY(mutex);
     bool stopping ABSL_GUARDED_BY(mutex) = false;
-    std::thread thread;
+    std::vector<std::thread> threads;
   };
 
-  void Work(LaneThread& lane);
+  void Work(LaneThreads& lane);
 
   Executor& executor_;
-  std::array<LaneThread, kLaneCount> lanes_;
+  std::array<LaneThreads, kLaneCount> lanes_;
 };
 
 }  // namespace planewise

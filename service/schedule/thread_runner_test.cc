@@ -60,9 +60,13 @@ TEST(ThreadRunnerTest, FinishesWhatIsQueuedBeforeItEnds) {
   {
     SerialExecutor executor;
     ThreadRunner runner(executor);
-    for (int i = 0; i < 100; ++i) runner.Run(Lane::kStorage, [] {}, [&done] { ++done; });
+    for (int i = 0; i < 100; ++i) {
+      for (const Lane lane : {Lane::kCompute, Lane::kStorage, Lane::kTransport}) {
+        runner.Run(lane, [] {}, [&done] { ++done; });
+      }
+    }
   }
-  EXPECT_EQ(done, 100);
+  EXPECT_EQ(done, 300);
 }
 
 // Logic that goes on from step to step may take its next one when the runner has
@@ -78,7 +82,7 @@ TEST(ThreadRunnerTest, DropsWhatIsAskedForAfterItStopped) {
       Lane::kStorage, [] {},
       [&runner, held] {
         const auto must_not_run = [held] { ADD_FAILURE() << "after Stop()"; };
-        for (const Lane lane : {Lane::kStorage, Lane::kCompute}) {
+        for (const Lane lane : {Lane::kStorage, Lane::kCompute, Lane::kTransport}) {
           runner.Run(lane, must_not_run, must_not_run);
         }
       });

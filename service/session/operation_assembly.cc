@@ -34,6 +34,14 @@ void WriteAt(std::vector<HostBuffer>& tensors, uint64_t offset,
 
 }  // namespace
 
+void ChunkCopy::Run() const {
+  for (const Part& part : parts_) {
+    if (const auto inputs = part.inputs.lock()) {
+      WriteAt(inputs->tensors, part.offset, part.bytes);
+    }
+  }
+}
+
 OperationAssembly::OperationAssembly(const SessionLimits& limits,
                                      std::shared_ptr<MemoryBudget> budget, std::string owner)
     : limits_(limits),
@@ -95,7 +103,8 @@ absl::Status OperationAssembly::CheckPlace(uint64_t id, const Pending& pending) 
 
 // Allocates the tensors and moves to them what has come.
 void OperationAssembly::Admit(Pending& pending) {
-  if (pending.admitted || !pending.failure.ok()) return;
+  if (pending.inputs != nullptr || !pending.failure.ok()) return;
+  auto inputs = std::make_shared<AssembledInputs>();
   const std::string what =
       absl::StrCat(owner_, ": input of operation ", pending.operation.id());
   for (const int64_t size_bytes : pending.tensor_bytes) {
@@ -103,12 +112,11 @@ void OperationAssembly::Admit(Pending& pending) {
         *budget_, MemoryUse::kTransport, size_bytes, what);
     if (!tensor.ok()) {
       pending.failure = tensor.status();
-      pending.tensors.clear();
       return;
     }
-    pending.tensors.push_back(*std::move(tensor));
+    inputs->tensors.push_back(*std::move(tensor));
   }
-  pending.admitted = true;
+  pending.inputs = std::move(inputs);
   Unstage(pending);
 }
 
@@ -119,8 +127,8 @@ void OperationAssembly::AdmitWithinWindow() {
   }
 }
 
-absl::Status OperationAssembly::AddChunk(uint64_t position,
-                                         absl::Span<const absl::Span<const std::byte>> data) {
+absl::StatusOr<ChunkCopy> OperationAssembly::AddChunk(
+    uint64_t position, absl::Span<const absl::Span<const std::byte>> data) {
   uint64_t size = 0;
   for (const absl::Span<const std::byte> piece : data) size += piece.size();
   if (size > static_cast<uint64_t>(limits_.chunk_bytes_max)) {
@@ -132,15 +140,29 @@ absl::Status OperationAssembly::AddChunk(uint64_t position,
                              absl::StrCat("a chunk of ", size, " bytes at position ", position,
                                           " crosses the input limit ", window_.limit()));
   }
+  ChunkCopy copy;
   for (const absl::Span<const std::byte> piece : data) {
-    PW_RETURN_IF_ERROR(AddPiece(position, piece));
+    const absl::Status status = AddPiece(position, piece, copy);
+    if (!status.ok()) {
+      // What counts as received already has to come.
+      copy.Run();
+      Finish(copy);
+      return status;
+    }
     position += piece.size();
   }
-  return absl::OkStatus();
+  return copy;
+}
+
+void OperationAssembly::Finish(const ChunkCopy& copy) {
+  for (const ChunkCopy::Part& part : copy.parts_) {
+    if (const auto inputs = part.inputs.lock()) --inputs->open_copies;
+  }
 }
 
 // Hands each part of `bytes` to the operation it belongs to.
-absl::Status OperationAssembly::AddPiece(uint64_t position, absl::Span<const std::byte> bytes) {
+absl::Status OperationAssembly::AddPiece(uint64_t position, absl::Span<const std::byte> bytes,
+                                         ChunkCopy& copy) {
   if (position < taken_end_) {
     const uint64_t late = std::min<uint64_t>(bytes.size(), taken_end_ - position);
     bytes.remove_prefix(late);
@@ -156,10 +178,10 @@ absl::Status OperationAssembly::AddPiece(uint64_t position, absl::Span<const std
       stop = std::min(stop, next->first);
     }
     const absl::Span<const std::byte> part = bytes.subspan(0, stop - position);
-    if (pending == nullptr || (!pending->admitted && pending->failure.ok())) {
+    if (pending == nullptr || (pending->inputs == nullptr && pending->failure.ok())) {
       PW_RETURN_IF_ERROR(Stage(position, part));
     } else {
-      Receive(*pending, position, part);
+      Receive(*pending, position, part, copy);
       if (pending->received.count() > limits_.input_pieces_max) return TooManyPieces();
     }
     bytes.remove_prefix(part.size());
@@ -175,13 +197,15 @@ OperationAssembly::Pending* OperationAssembly::At(uint64_t position) {
   return position < pending.end ? &pending : nullptr;
 }
 
-// Copies to the tensors what was not there yet (invariant 2).
+// Adds to `copy` what did not come before (invariant 2).
 void OperationAssembly::Receive(Pending& pending, uint64_t position,
-                                absl::Span<const std::byte> bytes) {
-  if (!pending.admitted) return;
+                                absl::Span<const std::byte> bytes, ChunkCopy& copy) {
+  if (pending.inputs == nullptr) return;
   for (const ByteRange& added : pending.received.Add({position, position + bytes.size()})) {
-    WriteAt(pending.tensors, added.begin - pending.begin,
-            bytes.subspan(added.begin - position, added.size()));
+    copy.parts_.push_back({pending.inputs, added.begin - pending.begin,
+                           bytes.subspan(added.begin - position, added.size())});
+    copy.size_bytes_ += static_cast<int64_t>(added.size());
+    ++pending.inputs->open_copies;
     if (pending.operation.id() == next_id_) ++front_progress_;
   }
 }
@@ -221,8 +245,11 @@ void OperationAssembly::Unstage(Pending& pending) {
     piece = staged_.erase(piece);
     const uint64_t from = std::max(begin, pending.begin);
     const uint64_t to = std::min(staged.end, pending.end);
+    ChunkCopy copy;
     Receive(pending, from,
-            staged.buffer->bytes().subspan(staged.offset + (from - begin), to - from));
+            staged.buffer->bytes().subspan(staged.offset + (from - begin), to - from), copy);
+    copy.Run();
+    Finish(copy);
     // What lies outside belongs to others whose headers have not come.
     if (begin < from) staged_.emplace(begin, PartOf(staged, begin, begin, from));
     if (to < staged.end) staged_.emplace(to, PartOf(staged, begin, to, staged.end));
@@ -275,7 +302,7 @@ void OperationAssembly::AdmitFront() {
 }
 
 std::vector<HostBuffer> OperationAssembly::TakeFront() {
-  std::vector<HostBuffer> tensors = std::move(pending_.at(next_id_).tensors);
+  std::vector<HostBuffer> tensors = std::move(pending_.at(next_id_).inputs->tensors);
   DropFront();
   return tensors;
 }

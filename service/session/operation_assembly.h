@@ -2,7 +2,8 @@
 #define PLANEWISE_SERVICE_SESSION_OPERATION_ASSEMBLY_H_
 // Puts operations together from headers and chunks that come in any order, and
 // hands them out in the order of their ids. Bytes are copied once, from the
-// wire's memory into the tensor they belong to.
+// wire's memory into the tensor they belong to; who copies, and on which thread,
+// is the caller's choice (ChunkCopy).
 //
 // Invariants, cited by tests:
 //  1. Bytes held are at most the input window and the front operation.
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/tensor/host_buffer.h"
@@ -31,6 +33,34 @@
 #include "service/session/session_limits.h"
 
 namespace planewise {
+
+// Where the inputs of an admitted operation come to lie.
+struct AssembledInputs {
+  std::vector<HostBuffer> tensors;
+  int open_copies = 0;  // parts of ChunkCopies that are not finished; the assembly's
+};
+
+// The copying that a chunk asks for: bytes that have no other copy yet, and the
+// places that wait for them. Copies of several chunks may run at once. Shares no
+// place with an operation that was dropped.
+class ChunkCopy {
+ public:
+  int64_t size_bytes() const { return size_bytes_; }
+
+  // Any thread, once, while the chunk's bytes are where they were.
+  void Run() const;
+
+ private:
+  friend class OperationAssembly;
+  struct Part {
+    std::weak_ptr<AssembledInputs> inputs;
+    uint64_t offset = 0;  // in the tensors laid end to end
+    absl::Span<const std::byte> bytes;
+  };
+
+  std::vector<Part> parts_;
+  int64_t size_bytes_ = 0;
+};
 
 // One thread. The front is the operation whose id is next in line.
 class OperationAssembly {
@@ -45,10 +75,14 @@ class OperationAssembly {
   // overlaps another operation; LIMIT_EXCEEDED: its id is too far ahead.
   absl::Status AddOperation(const v1::Operation& operation);
 
-  // Bytes from `position` on. INVALID_ARGUMENT / PROTOCOL_VIOLATION past the
+  // Bytes from `position` on. The caller runs the copy and then gives it to
+  // Finish; until then the operations that it belongs to are not complete. They
+  // may be dropped meanwhile. INVALID_ARGUMENT / PROTOCOL_VIOLATION past the
   // input limit; LIMIT_EXCEEDED for too long a chunk, or bytes in too many
   // pieces before their headers; RESOURCE_EXHAUSTED if those do not fit memory.
-  absl::Status AddChunk(uint64_t position, absl::Span<const absl::Span<const std::byte>> data);
+  absl::StatusOr<ChunkCopy> AddChunk(uint64_t position,
+                                     absl::Span<const absl::Span<const std::byte>> data);
+  void Finish(const ChunkCopy& copy);
 
   uint64_t next_id() const { return next_id_; }
   uint64_t input_limit() const { return window_.limit(); }
@@ -83,12 +117,13 @@ class OperationAssembly {
     uint64_t begin = 0;
     uint64_t end = 0;
     std::vector<int64_t> tensor_bytes;
-    absl::Status failure;   // why it fails without being executed
-    bool admitted = false;  // `tensors` are there
-    std::vector<HostBuffer> tensors;
-    ByteRanges received;
+    absl::Status failure;  // why it fails without being executed
+    std::shared_ptr<AssembledInputs> inputs;  // once it is admitted
+    ByteRanges received;  // copied, or being copied
 
-    bool complete() const { return admitted && received.total() == end - begin; }
+    bool complete() const {
+      return inputs != nullptr && received.total() == end - begin && inputs->open_copies == 0;
+    }
   };
   // Bytes that no tensor can take yet.
   struct StagedPiece {
@@ -101,8 +136,9 @@ class OperationAssembly {
   absl::Status TooManyPieces() const;
   void Admit(Pending& pending);
   void AdmitWithinWindow();
-  absl::Status AddPiece(uint64_t position, absl::Span<const std::byte> bytes);
-  void Receive(Pending& pending, uint64_t position, absl::Span<const std::byte> bytes);
+  absl::Status AddPiece(uint64_t position, absl::Span<const std::byte> bytes, ChunkCopy& copy);
+  void Receive(Pending& pending, uint64_t position, absl::Span<const std::byte> bytes,
+               ChunkCopy& copy);
   absl::Status Stage(uint64_t position, absl::Span<const std::byte> bytes);
   void Unstage(Pending& pending);
   StagedPiece PartOf(const StagedPiece& staged, uint64_t begin, uint64_t from, uint64_t to) const;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/seed.h"
@@ -59,7 +61,10 @@ class OperationAssemblyTest : public ::testing::Test {
   absl::Status Chunk(OperationAssembly& assembly, uint64_t position, size_t size) {
     const std::vector<std::byte> bytes = BytesAt(position, size);
     const absl::Span<const std::byte> pieces[] = {absl::MakeConstSpan(bytes)};
-    return assembly.AddChunk(position, pieces);
+    PW_ASSIGN_OR_RETURN(const ChunkCopy copy, assembly.AddChunk(position, pieces));
+    copy.Run();
+    assembly.Finish(copy);
+    return absl::OkStatus();
   }
 
   // Takes the front and checks its bytes.
@@ -86,6 +91,94 @@ TEST_F(OperationAssemblyTest, PutsAnOperationTogether) {
   ExpectFront(assembly, 0, 20);
   EXPECT_EQ(assembly.next_id(), 2u);
   EXPECT_EQ(budget_->used_bytes(), 0);
+}
+
+TEST_F(OperationAssemblyTest, AnOperationWaitsForCopiesThatRun) {
+  OperationAssembly assembly(limits_, budget_, "session 7");
+  PW_ASSERT_OK(assembly.AddOperation(Forward(1, 0, 5)));
+  const std::vector<std::byte> bytes = BytesAt(0, 20);
+  const absl::Span<const std::byte> first[] = {absl::MakeConstSpan(bytes).first(8)};
+  const absl::Span<const std::byte> whole[] = {bytes};
+  PW_ASSERT_OK_AND_ASSIGN(const ChunkCopy first_copy, assembly.AddChunk(0, first));
+  PW_ASSERT_OK_AND_ASSIGN(const ChunkCopy rest_copy, assembly.AddChunk(0, whole));
+  PW_ASSERT_OK_AND_ASSIGN(const ChunkCopy no_copy, assembly.AddChunk(0, whole));
+  EXPECT_EQ(first_copy.size_bytes(), 8);
+  EXPECT_EQ(rest_copy.size_bytes(), 12) << "all but what the first one copies";
+  EXPECT_EQ(no_copy.size_bytes(), 0);
+  rest_copy.Run();
+  assembly.Finish(rest_copy);
+  assembly.Finish(no_copy);
+  EXPECT_FALSE(assembly.front_complete());
+  first_copy.Run();
+  EXPECT_FALSE(assembly.front_complete());
+  assembly.Finish(first_copy);
+  ExpectFront(assembly, 0, 20);
+}
+
+TEST_F(OperationAssemblyTest, ACopyForADroppedOperationFindsNoPlace) {
+  OperationAssembly assembly(limits_, budget_, "session 7");
+  PW_ASSERT_OK(assembly.AddOperation(Forward(1, 0, 5)));
+  std::vector<std::byte> wrong(20, std::byte{0xEE});
+  const absl::Span<const std::byte> piece[] = {wrong};
+  PW_ASSERT_OK_AND_ASSIGN(const ChunkCopy late, assembly.AddChunk(0, piece));
+  assembly.Forget();
+  EXPECT_EQ(budget_->used_bytes(), 0);
+
+  // The client resumes and sends everything again.
+  PW_ASSERT_OK(assembly.AddOperation(Forward(1, 0, 5)));
+  PW_ASSERT_OK(Chunk(assembly, 0, 12));
+  late.Run();
+  assembly.Finish(late);
+  EXPECT_FALSE(assembly.front_complete());
+  PW_ASSERT_OK(Chunk(assembly, 12, 8));
+  ExpectFront(assembly, 0, 20);
+}
+
+// What a failing chunk has claimed must come all the same: a unary call that fails
+// leaves its session alive, and is sent again.
+TEST_F(OperationAssemblyTest, AChunkThatFailsLeavesNoCopyOpen) {
+  limits_.input_pieces_max = 1;
+  OperationAssembly assembly(limits_, budget_, "session 7");
+  PW_ASSERT_OK(assembly.AddOperation(Forward(1, 0, 5)));
+  const std::vector<std::byte> bytes = BytesAt(0, 40);
+  const absl::Span<const std::byte> pieces[] = {absl::MakeConstSpan(bytes).first(20),
+                                                absl::MakeConstSpan(bytes).subspan(20, 10),
+                                                absl::MakeConstSpan(bytes).subspan(30)};
+  EXPECT_THAT(assembly.AddChunk(0, pieces),
+              HasReason(Reason::kLimitExceeded, HasSubstr("pieces")));
+  ExpectFront(assembly, 0, 20);
+}
+
+TEST_F(OperationAssemblyTest, CopiesRunOnAnyThreadWhileOperationsComeAndGo) {
+  constexpr int64_t kChunks = 16;
+  constexpr size_t kChunkBytes = 4;
+  limits_.input_pieces_max = kChunks;
+  OperationAssembly assembly(limits_, budget_, "session 7");
+  for (int round = 0; round < 50; ++round) {
+    const uint64_t id = assembly.next_id();
+    const uint64_t begin = (id - 1) * kChunks * kChunkBytes;
+    PW_ASSERT_OK(assembly.AddOperation(Forward(id, begin, kChunks)));
+    const std::vector<std::byte> bytes = BytesAt(begin, kChunks * kChunkBytes);
+    std::vector<ChunkCopy> copies;
+    for (int64_t i = 0; i < kChunks; ++i) {
+      const absl::Span<const std::byte> piece[] = {
+          absl::MakeConstSpan(bytes).subspan(i * kChunkBytes, kChunkBytes)};
+      PW_ASSERT_OK_AND_ASSIGN(ChunkCopy copy, assembly.AddChunk(begin + i * kChunkBytes, piece));
+      copies.push_back(std::move(copy));
+    }
+    std::vector<std::thread> threads;
+    for (size_t thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&copies, thread] {
+        for (size_t i = thread; i < copies.size(); i += 2) copies[i].Run();
+      });
+    }
+    const bool dropped = round % 2 == 1;
+    if (dropped) assembly.DropFront();
+    for (std::thread& thread : threads) thread.join();
+    for (const ChunkCopy& copy : copies) assembly.Finish(copy);
+    if (!dropped) ExpectFront(assembly, begin, bytes.size());
+    EXPECT_EQ(budget_->used_bytes(), 0);
+  }
 }
 
 TEST_F(OperationAssemblyTest, OperationsThatComeBackwardsAreHandedOutInOrder) {

@@ -80,7 +80,8 @@ void Session::Detach(SessionEvent event) {
 }
 
 absl::Status Session::OnFrame(const v1::ClientFrame& frame,
-                              absl::Span<const absl::Span<const std::byte>> data) {
+                              absl::Span<const absl::Span<const std::byte>> data,
+                              std::shared_ptr<const void> owner) {
   Apply(SessionEvent::kFrame);
   last_heard_ = resources_.clock->Now();
   switch (frame.body_case()) {
@@ -88,7 +89,7 @@ absl::Status Session::OnFrame(const v1::ClientFrame& frame,
       PW_RETURN_IF_ERROR(OnOperation(frame.operation()));
       break;
     case v1::ClientFrame::kChunk:
-      PW_RETURN_IF_ERROR(assembly_.AddChunk(frame.chunk().position(), data));
+      PW_RETURN_IF_ERROR(AddChunk(frame.chunk().position(), data, std::move(owner)));
       break;
     case v1::ClientFrame::kAcknowledge:
       PW_RETURN_IF_ERROR(Acknowledge(frame.acknowledge().through_operation(),
@@ -116,6 +117,29 @@ absl::Status Session::OnOperation(const v1::Operation& operation) {
   // Rule 3: executed already; the kept result goes out again, if it is kept.
   results_.Repeat(id);
   Wake();
+  return absl::OkStatus();
+}
+
+// Long copies run beside the executor, so that sessions do not wait for each
+// other's bytes.
+absl::Status Session::AddChunk(uint64_t position,
+                               absl::Span<const absl::Span<const std::byte>> data,
+                               std::shared_ptr<const void> owner) {
+  PW_ASSIGN_OR_RETURN(ChunkCopy added, assembly_.AddChunk(position, data));
+  if (owner == nullptr || added.size_bytes() <= limits_.copied_at_once_bytes_max) {
+    added.Run();
+    assembly_.Finish(added);
+    return absl::OkStatus();
+  }
+  const auto copy = std::make_shared<const ChunkCopy>(std::move(added));
+  resources_.runner->Run(
+      Lane::kTransport, [copy, owner = std::move(owner)] { copy->Run(); },
+      [copy, weak = weak_from_this()] {
+        const std::shared_ptr<Session> session = weak.lock();
+        if (session == nullptr || session->state_ == SessionState::kClosed) return;
+        session->assembly_.Finish(*copy);
+        session->Pump();
+      });
   return absl::OkStatus();
 }
 
@@ -221,7 +245,7 @@ absl::Status Session::ReceiveUnary(const v1::ExecuteRequest& request) {
   while (!rest.empty()) {
     const absl::Span<const std::byte> piece[] = {
         rest.subspan(0, static_cast<size_t>(limits_.chunk_bytes_max))};
-    PW_RETURN_IF_ERROR(assembly_.AddChunk(position, piece));
+    PW_RETURN_IF_ERROR(AddChunk(position, piece, nullptr));
     position += piece[0].size();
     rest.remove_prefix(piece[0].size());
   }

@@ -28,6 +28,7 @@
 #include "core/tensor/memory_budget.h"
 #include "planewise/v1/session.pb.h"
 #include "service/auth/principal.h"
+#include "service/schedule/background_runner.h"
 #include "service/session/operation_assembly.h"
 #include "service/session/operation_runner.h"
 #include "service/session/outgoing_frame.h"
@@ -49,6 +50,7 @@ using UnaryDone = absl::AnyInvocable<void(absl::StatusOr<UnaryResult>) &&>;
 struct SessionResources {
   Executor* executor = nullptr;
   const Clock* clock = nullptr;
+  BackgroundRunner* runner = nullptr;
   LeaseSource* models = nullptr;
   LinearExecutor* compute = nullptr;
   std::shared_ptr<MemoryBudget> budget;
@@ -82,9 +84,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void Attach(SessionEvent event, uint64_t result_limit, std::function<void()> wake);
   // The stream is gone for `event`. What was not executed is forgotten.
   void Detach(SessionEvent event);
-  // A frame other than `open` and `close`. A failure ends the stream.
+  // A frame other than `open` and `close`; data and owner as in SessionTable's.
+  // A failure ends the stream.
   absl::Status OnFrame(const v1::ClientFrame& frame,
-                       absl::Span<const absl::Span<const std::byte>> data);
+                       absl::Span<const absl::Span<const std::byte>> data,
+                       std::shared_ptr<const void> owner);
   // Control before bulk; nullopt: nothing now.
   std::optional<OutgoingFrame> NextFrame();
 
@@ -103,6 +107,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string Name() const;
 
   absl::Status OnOperation(const v1::Operation& operation);
+  absl::Status AddChunk(uint64_t position, absl::Span<const absl::Span<const std::byte>> data,
+                        std::shared_ptr<const void> owner);
   absl::Status Acknowledge(uint64_t through_operation, uint64_t result_limit);
   absl::Status ReceiveUnary(const v1::ExecuteRequest& request);
 

@@ -23,6 +23,9 @@ struct SessionLimits {
   // Bytes of one chunk, both ways. Large enough that the cost of a frame
   // vanishes, small enough that a control frame waits for little.
   int64_t chunk_bytes_max = int64_t{1} << 20;
+  // A chunk of at most so many new bytes is copied at once; another thread that
+  // copies a longer one is worth being woken for it.
+  int64_t copied_at_once_bytes_max = int64_t{64} << 10;
   // Tensors of one unary call, below gRPC's default message limit of 4 MiB.
   int64_t unary_tensor_bytes_max = int64_t{2} << 20;
   // Bytes of one tensor of an operation: one that no host could hold is

@@ -64,7 +64,8 @@ StreamId SessionTable::AddStream(Principal principal, std::function<void()> writ
 }
 
 void SessionTable::OnFrame(StreamId id, const v1::ClientFrame& frame,
-                           absl::Span<const absl::Span<const std::byte>> data) {
+                           absl::Span<const absl::Span<const std::byte>> data,
+                           std::shared_ptr<const void> owner) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || found->second->end.has_value()) return;
   Stream& stream = *found->second;
@@ -83,7 +84,8 @@ void SessionTable::OnFrame(StreamId id, const v1::ClientFrame& frame,
   if (frame.has_close()) {
     return EndSession(stream.session, SessionEvent::kClose, absl::OkStatus());
   }
-  const absl::Status status = sessions_.at(stream.session).session->OnFrame(frame, data);
+  const absl::Status status =
+      sessions_.at(stream.session).session->OnFrame(frame, data, std::move(owner));
   if (!status.ok()) DetachStream(stream, SessionEvent::kStreamEnds, status);
 }
 

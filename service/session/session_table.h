@@ -46,10 +46,13 @@ class SessionTable {
   // gave nothing; it must not call back into the table (post instead).
   StreamId AddStream(Principal principal, std::function<void()> writable);
 
-  // A frame that came in; `data` holds the bytes of a chunk in order, lent for
-  // the call. Does nothing for a stream that has ended.
+  // A frame that came in; `data` holds the bytes of a chunk in order, which stay
+  // while `owner` is shared. It is given up, on any thread, when they are needed
+  // no more; without one they are lent for the call. Does nothing for a stream
+  // that has ended.
   void OnFrame(StreamId stream, const v1::ClientFrame& frame,
-               absl::Span<const absl::Span<const std::byte>> data);
+               absl::Span<const absl::Span<const std::byte>> data,
+               std::shared_ptr<const void> owner);
 
   // The next frame to write, control before bulk. nullopt: nothing now. After a
   // frame with `last` the stream has ended and gives nothing more.

@@ -27,7 +27,7 @@ v1::Capabilities Describe(const SessionLimits& limits) {
 SessionHost::SessionHost(const std::string& address, const SessionLimits& limits, int64_t out,
                          int64_t in)
     : limits_(limits),
-      sessions_({&*executor_, &SystemClock(), &models_, &linear_, budget_}, limits,
+      sessions_({&*executor_, &SystemClock(), &runner_, &models_, &linear_, budget_}, limits,
                 [this] { return random_++; }),
       gate_(AuthToken("bench"), geteuid()),
       server_service_(environment_, Describe(limits), {}, budget_) {

@@ -13,6 +13,7 @@ SessionLimits ScriptedLimits() {
   limits.input_window_bytes = 256;
   limits.result_budget_bytes = 256;
   limits.chunk_bytes_max = 48;
+  limits.copied_at_once_bytes_max = 16;
   return limits;
 }
 
@@ -38,7 +39,7 @@ v1::TensorSpec Spec(int64_t columns) {
 ScriptedClient::ScriptedClient(ReplyFilter reply_filter)
     : version_(MakeIntegerVersion(*budget_, "m", 1, {{"l", kOut, kIn}})),
       weights_bytes_(budget_->used_bytes()),
-      table_({&executor_, &clock_, &models_, &linear_, budget_}, ScriptedLimits(),
+      table_({&executor_, &clock_, &runner_, &models_, &linear_, budget_}, ScriptedLimits(),
              [this] { return random_.Bits(); }),
       client_(ClientOptions(), [this] { return random_.Fraction(); }),
       reply_filter_(std::move(reply_filter)) {

@@ -25,8 +25,8 @@ SimDaemon::SimDaemon(const SessionLimits& limits, SimRandom& random) : random_(r
                        store_.get()},
       options);
   sessions_ = std::make_unique<SessionTable>(
-      SessionResources{&executor_, &clock_, catalog_.get(), linear_.get(), budget_}, limits,
-      [&random] { return random.Bits(); });
+      SessionResources{&executor_, &clock_, &runner_, catalog_.get(), linear_.get(), budget_},
+      limits, [&random] { return random.Bits(); });
 }
 
 void SimDaemon::Host(const std::string& name, uint64_t seed, bool trainable) {
@@ -47,12 +47,13 @@ void SimDaemon::Host(const std::string& name, uint64_t seed, bool trainable) {
 }
 
 bool SimDaemon::Step() {
-  const int64_t first = random_.Below(3);
-  for (int64_t i = 0; i < 3; ++i) {
-    switch ((first + i) % 3) {
+  const int64_t first = random_.Below(4);
+  for (int64_t i = 0; i < 4; ++i) {
+    switch ((first + i) % 4) {
       case 0: if (executor_.RunOne()) return true; break;
       case 1: if (runner_.RunOne(Lane::kCompute)) return true; break;
       case 2: if (runner_.RunOne(Lane::kStorage)) return true; break;
+      case 3: if (runner_.RunOne(Lane::kTransport)) return true; break;
     }
   }
   return false;

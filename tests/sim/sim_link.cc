@@ -1,6 +1,7 @@
 #include "tests/sim/sim_link.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -68,14 +69,14 @@ bool SimLink::TakeRequest() {
 bool SimLink::DeliverRequest() {
   if (requests_.empty()) return false;
   if (Suffer(requests_)) return true;
-  const Request request = std::move(requests_.front());
+  const auto request = std::make_shared<const Request>(std::move(requests_.front()));
   requests_.pop_front();
   // In slices, as a transport hands them over.
-  const auto* bytes = reinterpret_cast<const std::byte*>(request.data.data());
-  const size_t half = request.data.size() / 2;
+  const auto* bytes = reinterpret_cast<const std::byte*>(request->data.data());
+  const size_t half = request->data.size() / 2;
   const absl::Span<const std::byte> slices[] = {{bytes, half},
-                                                {bytes + half, request.data.size() - half}};
-  table_.OnFrame(stream_, request.frame, slices);
+                                                {bytes + half, request->data.size() - half}};
+  table_.OnFrame(stream_, request->frame, slices, request);
   return true;
 }
 

@@ -25,6 +25,7 @@ SessionLimits SmallLimits() {
   limits.input_window_bytes = 3000;
   limits.result_budget_bytes = 2500;
   limits.chunk_bytes_max = 256;
+  limits.copied_at_once_bytes_max = 64;
   limits.timeout = absl::Minutes(3);
   // Longer than the client's patience: it says everything again before that.
   limits.gap_timeout = absl::Minutes(1);

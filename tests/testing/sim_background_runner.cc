@@ -23,7 +23,7 @@ bool SimBackgroundRunner::RunOne(Lane lane) {
 void SimBackgroundRunner::RunUntilIdle() {
   do {
     executor_.RunUntilIdle();
-  } while (RunOne(Lane::kCompute) || RunOne(Lane::kStorage));
+  } while (RunOne(Lane::kCompute) || RunOne(Lane::kStorage) || RunOne(Lane::kTransport));
 }
 
 }  // namespace planewise
