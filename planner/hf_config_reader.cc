@@ -354,7 +354,7 @@ absl::StatusOr<ModelConfig> ReadHfConfig(absl::string_view json) {
                            config.head == ModelHead::kCausalLm;
   config.dtype = ReadDType(keys);
   PW_RETURN_IF_ERROR(keys.status());
-  PW_RETURN_IF_ERROR(CheckModelConfig(config));
+  PW_RETURN_IF_ERROR(Annotate(CheckModelConfig(config), "config.json"));
   config.unknown_keys = keys.UnknownKeys();
   config.defaulted_keys = keys.TakeDefaulted();
   return config;

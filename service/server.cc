@@ -53,9 +53,9 @@ namespace {
 // One message: above the unary limits and the chunk size, so that a request
 // that breaks one of those is told which.
 constexpr int kReceiveBytesMax = 16 << 20;
-// What gRPC may hold in flight for all connections: a chunk each way for every
-// session, and room for others.
-constexpr size_t kTransportBytes = size_t{1} << 30;
+// What gRPC may hold in flight for all connections: of every session the few
+// chunks that are read ahead and one that goes out, and room for others.
+constexpr size_t kTransportBytes = size_t{2} << 30;
 // Time for answers to leave after the last call has been ended.
 constexpr std::chrono::seconds kShutdownGrace{2};
 constexpr absl::Duration kDrainPollInterval = absl::Milliseconds(20);

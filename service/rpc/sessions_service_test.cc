@@ -202,8 +202,8 @@ TEST_F(SessionsServiceTest, ForwardOnAStream) {
 }
 
 // More chunks than may be read ahead, each long enough to be copied beside the
-// executor: reading stops and goes on all the time.
-TEST_F(SessionsServiceTest, ChunksThatWaitToBeCopiedHoldReadingBack) {
+// executor: reading goes on when a place is free.
+TEST_F(SessionsServiceTest, ReadingGoesOnAfterChunksWereCopied) {
   constexpr int64_t kManyTokens = 1 << 15;
   constexpr size_t kChunkBytes = size_t{96} << 10;
   const std::vector<float> x = IntegerMatrix(kManyTokens, kIn, 1);

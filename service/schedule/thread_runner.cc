@@ -4,19 +4,15 @@
 #include <utility>
 
 namespace planewise {
-namespace {
 
-// Half of the cores: the other half receives what these copy.
-int TransportThreads() {
+int ThreadRunner::DefaultTransportThreads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, 8);
 }
 
-}  // namespace
-
-ThreadRunner::ThreadRunner(Executor& executor) : executor_(executor) {
+ThreadRunner::ThreadRunner(Executor& executor, int transport_threads) : executor_(executor) {
   for (int i = 0; i < kLaneCount; ++i) {
     LaneThreads& lane = lanes_[i];
-    const int count = static_cast<Lane>(i) == Lane::kTransport ? TransportThreads() : 1;
+    const int count = static_cast<Lane>(i) == Lane::kTransport ? transport_threads : 1;
     for (int j = 0; j < count; ++j) lane.threads.emplace_back([this, &lane] { Work(lane); });
   }
 }

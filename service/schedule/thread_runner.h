@@ -19,8 +19,12 @@ namespace planewise {
 // the runner.
 class ThreadRunner final : public BackgroundRunner {
  public:
+  // One for two cores: while these copy what came, the others receive. More than
+  // eight copy faster than any host's memory takes it.
+  static int DefaultTransportThreads();
+
   // `executor` lives until Stop() has returned.
-  explicit ThreadRunner(Executor& executor);
+  explicit ThreadRunner(Executor& executor, int transport_threads = DefaultTransportThreads());
   ~ThreadRunner() override;
 
   // Finishes what was queued, posts its `done`s and joins. Drops what comes

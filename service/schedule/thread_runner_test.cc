@@ -55,6 +55,18 @@ TEST(ThreadRunnerTest, LanesDoNotWaitForEachOther) {
   release.set_value();
 }
 
+TEST(ThreadRunnerTest, TheTransportLaneRunsSeveralItemsAtOnce) {
+  std::promise<void> second_ran;
+  std::promise<void> first_done;
+  std::future<void> second = second_ran.get_future();
+  std::future<void> first = first_done.get_future();
+  SerialExecutor executor;
+  ThreadRunner runner(executor, /*transport_threads=*/2);
+  runner.Run(Lane::kTransport, [&second] { second.wait(); }, [&] { first_done.set_value(); });
+  runner.Run(Lane::kTransport, [&second_ran] { second_ran.set_value(); }, [] {});
+  first.wait();
+}
+
 TEST(ThreadRunnerTest, FinishesWhatIsQueuedBeforeItEnds) {
   int done = 0;  // the executor's
   {

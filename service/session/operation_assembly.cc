@@ -13,34 +13,6 @@
 #include "service/session/session_error.h"
 
 namespace planewise {
-namespace {
-
-// Writes `bytes` at `offset` of the tensors laid end to end.
-void WriteAt(std::vector<HostBuffer>& tensors, uint64_t offset,
-             absl::Span<const std::byte> bytes) {
-  for (HostBuffer& tensor : tensors) {
-    const auto size = static_cast<uint64_t>(tensor.size_bytes());
-    if (offset >= size) {
-      offset -= size;
-      continue;
-    }
-    const size_t part = std::min<size_t>(bytes.size(), size - offset);
-    std::memcpy(tensor.data() + offset, bytes.data(), part);
-    bytes.remove_prefix(part);
-    if (bytes.empty()) return;
-    offset = 0;
-  }
-}
-
-}  // namespace
-
-void ChunkCopy::Run() const {
-  for (const Part& part : parts_) {
-    if (const auto inputs = part.inputs.lock()) {
-      WriteAt(inputs->tensors, part.offset, part.bytes);
-    }
-  }
-}
 
 OperationAssembly::OperationAssembly(const SessionLimits& limits,
                                      std::shared_ptr<MemoryBudget> budget, std::string owner)
@@ -146,18 +118,12 @@ absl::StatusOr<ChunkCopy> OperationAssembly::AddChunk(
     if (!status.ok()) {
       // What counts as received already has to come.
       copy.Run();
-      Finish(copy);
+      copy.Finish();
       return status;
     }
     position += piece.size();
   }
   return copy;
-}
-
-void OperationAssembly::Finish(const ChunkCopy& copy) {
-  for (const ChunkCopy::Part& part : copy.parts_) {
-    if (const auto inputs = part.inputs.lock()) --inputs->open_copies;
-  }
 }
 
 // Hands each part of `bytes` to the operation it belongs to.
@@ -202,10 +168,8 @@ void OperationAssembly::Receive(Pending& pending, uint64_t position,
                                 absl::Span<const std::byte> bytes, ChunkCopy& copy) {
   if (pending.inputs == nullptr) return;
   for (const ByteRange& added : pending.received.Add({position, position + bytes.size()})) {
-    copy.parts_.push_back({pending.inputs, added.begin - pending.begin,
-                           bytes.subspan(added.begin - position, added.size())});
-    copy.size_bytes_ += static_cast<int64_t>(added.size());
-    ++pending.inputs->open_copies;
+    copy.Add(pending.inputs, added.begin - pending.begin,
+             bytes.subspan(added.begin - position, added.size()));
     if (pending.operation.id() == next_id_) ++front_progress_;
   }
 }
@@ -249,7 +213,7 @@ void OperationAssembly::Unstage(Pending& pending) {
     Receive(pending, from,
             staged.buffer->bytes().subspan(staged.offset + (from - begin), to - from), copy);
     copy.Run();
-    Finish(copy);
+    copy.Finish();
     // What lies outside belongs to others whose headers have not come.
     if (begin < from) staged_.emplace(begin, PartOf(staged, begin, begin, from));
     if (to < staged.end) staged_.emplace(to, PartOf(staged, begin, to, staged.end));
@@ -326,7 +290,10 @@ void OperationAssembly::DropStagedBefore(uint64_t position) {
 }
 
 bool OperationAssembly::waits_for_front() const {
-  if (front_complete() || !front_failure().ok()) return false;
+  const auto front = pending_.find(next_id_);
+  if (front != pending_.end() && (front->second.arrived() || !front->second.failure.ok())) {
+    return false;
+  }
   return std::any_of(pending_.upper_bound(next_id_), pending_.end(), [](const auto& entry) {
     return entry.second.complete() || !entry.second.failure.ok();
   });

@@ -3,10 +3,12 @@
 // Puts operations together from headers and chunks that come in any order, and
 // hands them out in the order of their ids. Bytes are copied once, from the
 // wire's memory into the tensor they belong to; who copies, and on which thread,
-// is the caller's choice (ChunkCopy).
+// is the caller's choice (chunk_copy.h). Only bytes that come before their tensor
+// can be allocated are copied twice, both times at once.
 //
 // Invariants, cited by tests:
-//  1. Bytes held are at most the input window and the front operation.
+//  1. Bytes held are at most the input window and the front operation, and while a
+//     copy for a dropped operation runs, that operation.
 //  2. A byte is written once, whatever comes twice.
 //  3. Operations lie in the byte string in the order of their ids, without
 //     overlap.
@@ -29,38 +31,11 @@
 #include "core/tensor/memory_budget.h"
 #include "planewise/v1/session.pb.h"
 #include "service/session/byte_ranges.h"
+#include "service/session/chunk_copy.h"
 #include "service/session/input_window.h"
 #include "service/session/session_limits.h"
 
 namespace planewise {
-
-// Where the inputs of an admitted operation come to lie.
-struct AssembledInputs {
-  std::vector<HostBuffer> tensors;
-  int open_copies = 0;  // parts of ChunkCopies that are not finished; the assembly's
-};
-
-// The copying that a chunk asks for: bytes that have no other copy yet, and the
-// places that wait for them. Copies of several chunks may run at once. Shares no
-// place with an operation that was dropped.
-class ChunkCopy {
- public:
-  int64_t size_bytes() const { return size_bytes_; }
-
-  // Any thread, once, while the chunk's bytes are where they were.
-  void Run() const;
-
- private:
-  friend class OperationAssembly;
-  struct Part {
-    std::weak_ptr<AssembledInputs> inputs;
-    uint64_t offset = 0;  // in the tensors laid end to end
-    absl::Span<const std::byte> bytes;
-  };
-
-  std::vector<Part> parts_;
-  int64_t size_bytes_ = 0;
-};
 
 // One thread. The front is the operation whose id is next in line.
 class OperationAssembly {
@@ -75,14 +50,13 @@ class OperationAssembly {
   // overlaps another operation; LIMIT_EXCEEDED: its id is too far ahead.
   absl::Status AddOperation(const v1::Operation& operation);
 
-  // Bytes from `position` on. The caller runs the copy and then gives it to
-  // Finish; until then the operations that it belongs to are not complete. They
-  // may be dropped meanwhile. INVALID_ARGUMENT / PROTOCOL_VIOLATION past the
+  // Bytes from `position` on. The caller runs the copy and finishes it; until then
+  // the operations that it belongs to are not complete. They may be dropped
+  // meanwhile. INVALID_ARGUMENT / PROTOCOL_VIOLATION past the
   // input limit; LIMIT_EXCEEDED for too long a chunk, or bytes in too many
   // pieces before their headers; RESOURCE_EXHAUSTED if those do not fit memory.
   absl::StatusOr<ChunkCopy> AddChunk(uint64_t position,
                                      absl::Span<const absl::Span<const std::byte>> data);
-  void Finish(const ChunkCopy& copy);
 
   uint64_t next_id() const { return next_id_; }
   uint64_t input_limit() const { return window_.limit(); }
@@ -101,7 +75,7 @@ class OperationAssembly {
   // Drops the front, also one whose header is missing.
   void DropFront();
 
-  // Is an operation complete behind a front that is not?
+  // Is an operation complete behind a front whose bytes have not all come?
   bool waits_for_front() const;
   // Moves whenever bytes or the header of the front come.
   int64_t front_progress() const { return front_progress_; }
@@ -121,9 +95,8 @@ class OperationAssembly {
     std::shared_ptr<AssembledInputs> inputs;  // once it is admitted
     ByteRanges received;  // copied, or being copied
 
-    bool complete() const {
-      return inputs != nullptr && received.total() == end - begin && inputs->open_copies == 0;
-    }
+    bool arrived() const { return inputs != nullptr && received.total() == end - begin; }
+    bool complete() const { return arrived() && inputs->open_copies == 0; }
   };
   // Bytes that no tensor can take yet.
   struct StagedPiece {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/status_macros.h"
@@ -63,7 +62,7 @@ class OperationAssemblyTest : public ::testing::Test {
     const absl::Span<const std::byte> pieces[] = {absl::MakeConstSpan(bytes)};
     PW_ASSIGN_OR_RETURN(const ChunkCopy copy, assembly.AddChunk(position, pieces));
     copy.Run();
-    assembly.Finish(copy);
+    copy.Finish();
     return absl::OkStatus();
   }
 
@@ -106,12 +105,15 @@ TEST_F(OperationAssemblyTest, AnOperationWaitsForCopiesThatRun) {
   EXPECT_EQ(rest_copy.size_bytes(), 12) << "all but what the first one copies";
   EXPECT_EQ(no_copy.size_bytes(), 0);
   rest_copy.Run();
-  assembly.Finish(rest_copy);
-  assembly.Finish(no_copy);
+  rest_copy.Finish();
+  no_copy.Finish();
   EXPECT_FALSE(assembly.front_complete());
   first_copy.Run();
   EXPECT_FALSE(assembly.front_complete());
-  assembly.Finish(first_copy);
+  // All of it has come, so nothing that is behind it waits for more.
+  PW_ASSERT_OK(assembly.AddOperation(EndStep(2, 20)));
+  EXPECT_FALSE(assembly.waits_for_front());
+  first_copy.Finish();
   ExpectFront(assembly, 0, 20);
 }
 
@@ -128,7 +130,7 @@ TEST_F(OperationAssemblyTest, ACopyForADroppedOperationFindsNoPlace) {
   PW_ASSERT_OK(assembly.AddOperation(Forward(1, 0, 5)));
   PW_ASSERT_OK(Chunk(assembly, 0, 12));
   late.Run();
-  assembly.Finish(late);
+  late.Finish();
   EXPECT_FALSE(assembly.front_complete());
   PW_ASSERT_OK(Chunk(assembly, 12, 8));
   ExpectFront(assembly, 0, 20);
@@ -147,38 +149,6 @@ TEST_F(OperationAssemblyTest, AChunkThatFailsLeavesNoCopyOpen) {
   EXPECT_THAT(assembly.AddChunk(0, pieces),
               HasReason(Reason::kLimitExceeded, HasSubstr("pieces")));
   ExpectFront(assembly, 0, 20);
-}
-
-TEST_F(OperationAssemblyTest, CopiesRunOnAnyThreadWhileOperationsComeAndGo) {
-  constexpr int64_t kChunks = 16;
-  constexpr size_t kChunkBytes = 4;
-  limits_.input_pieces_max = kChunks;
-  OperationAssembly assembly(limits_, budget_, "session 7");
-  for (int round = 0; round < 50; ++round) {
-    const uint64_t id = assembly.next_id();
-    const uint64_t begin = (id - 1) * kChunks * kChunkBytes;
-    PW_ASSERT_OK(assembly.AddOperation(Forward(id, begin, kChunks)));
-    const std::vector<std::byte> bytes = BytesAt(begin, kChunks * kChunkBytes);
-    std::vector<ChunkCopy> copies;
-    for (int64_t i = 0; i < kChunks; ++i) {
-      const absl::Span<const std::byte> piece[] = {
-          absl::MakeConstSpan(bytes).subspan(i * kChunkBytes, kChunkBytes)};
-      PW_ASSERT_OK_AND_ASSIGN(ChunkCopy copy, assembly.AddChunk(begin + i * kChunkBytes, piece));
-      copies.push_back(std::move(copy));
-    }
-    std::vector<std::thread> threads;
-    for (size_t thread = 0; thread < 2; ++thread) {
-      threads.emplace_back([&copies, thread] {
-        for (size_t i = thread; i < copies.size(); i += 2) copies[i].Run();
-      });
-    }
-    const bool dropped = round % 2 == 1;
-    if (dropped) assembly.DropFront();
-    for (std::thread& thread : threads) thread.join();
-    for (const ChunkCopy& copy : copies) assembly.Finish(copy);
-    if (!dropped) ExpectFront(assembly, begin, bytes.size());
-    EXPECT_EQ(budget_->used_bytes(), 0);
-  }
 }
 
 TEST_F(OperationAssemblyTest, OperationsThatComeBackwardsAreHandedOutInOrder) {

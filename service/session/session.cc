@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "service/session/chunk_copy.h"
 #include "service/session/operation_inputs.h"
 #include "service/session/session_error.h"
 
@@ -120,24 +121,25 @@ absl::Status Session::OnOperation(const v1::Operation& operation) {
   return absl::OkStatus();
 }
 
-// Long copies run beside the executor, so that sessions do not wait for each
-// other's bytes.
+// Long copies run beside the executor: it serves every session.
 absl::Status Session::AddChunk(uint64_t position,
                                absl::Span<const absl::Span<const std::byte>> data,
                                std::shared_ptr<const void> owner) {
   PW_ASSIGN_OR_RETURN(ChunkCopy added, assembly_.AddChunk(position, data));
   if (owner == nullptr || added.size_bytes() <= limits_.copied_at_once_bytes_max) {
     added.Run();
-    assembly_.Finish(added);
+    added.Finish();
     return absl::OkStatus();
   }
+  ++copies_running_;
   const auto copy = std::make_shared<const ChunkCopy>(std::move(added));
   resources_.runner->Run(
       Lane::kTransport, [copy, owner = std::move(owner)] { copy->Run(); },
       [copy, weak = weak_from_this()] {
         const std::shared_ptr<Session> session = weak.lock();
         if (session == nullptr || session->state_ == SessionState::kClosed) return;
-        session->assembly_.Finish(*copy);
+        --session->copies_running_;
+        copy->Finish();
         session->Pump();
       });
   return absl::OkStatus();

@@ -75,9 +75,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const SessionIdentity& identity() const { return identity_; }
   SessionState state() const { return state_; }
-  // An operation runs, or a stream's client has not acknowledged all results.
+  // An operation runs or its bytes are being copied, or a stream's client has not
+  // acknowledged all results.
   bool busy() const {
-    return running_.has_value() || (state_ == SessionState::kAttached && !results_.empty());
+    return running_.has_value() || copies_running_ > 0 ||
+           (state_ == SessionState::kAttached && !results_.empty());
   }
 
   // Streams. `wake` is called when NextFrame may have something to give.
@@ -135,6 +137,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Time last_heard_;
 
   OperationAssembly assembly_;
+  int copies_running_ = 0;  // on Lane::kTransport
   ResultQueue results_;
   std::shared_ptr<OperationRunner> runner_;
   std::optional<v1::Operation> running_;  // its inputs are taken, its result is to come

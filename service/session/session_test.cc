@@ -62,6 +62,7 @@ TEST_F(SessionTest, ForwardAndBackwardOnAStream) {
 TEST_F(SessionTest, LongChunksAreCopiedOnTheTransportLane) {
   limits_.copied_at_once_bytes_max = 16;
   const StreamId stream = OpenSession();
+  const Received opened = Drain(stream);
   SendOperation(stream, ForwardOperation(1, 0));
   const std::vector<float> x = IntegerMatrix(kTokens, kIn, 1);
   const absl::Span<const std::byte> bytes = BytesOf(x);
@@ -95,8 +96,19 @@ TEST_F(SessionTest, LongChunksAreCopiedOnTheTransportLane) {
   const int64_t before = budget_->used_bytes(MemoryUse::kTransport);
   table().RemoveStream(stream);
   EXPECT_EQ(budget_->used_bytes(MemoryUse::kTransport), before - kInputBytes);
-  runner_.RunUntilIdle();
+
+  // The client resumes and sends everything again before the old copy runs, whose
+  // bytes must not get in.
+  const StreamId again = Connect();
+  Send(again, ResumeFrame(*opened.opened));
+  SendOperation(again, ForwardOperation(2, 64));
+  const std::vector<float> second = IntegerMatrix(kTokens, kIn, 2);
+  SendBytes(again, 64, BytesOf(second));
+  const Received resumed = Drain(again);
   EXPECT_EQ(lent.use_count(), 1);
+  ASSERT_TRUE(resumed.results.contains(2));
+  EXPECT_EQ(resumed.Values(resumed.results.at(2)),
+            ExpectedForward(version_->layers[0], second));
 }
 
 TEST_F(SessionTest, OperationsRunInTheOrderOfTheirIds) {

@@ -1,5 +1,6 @@
-// Every reply lost once, at every point of a script: the answers are those of a
-// run without losses, and nothing is executed twice.
+// Every frame of a script, in both directions, lost, doubled, overtaken or held
+// back once: the answers are those of a run in which all goes well, and nothing is
+// executed twice.
 
 #include <string>
 #include <vector>
@@ -51,34 +52,77 @@ Outcome RunScript(ScriptedClient& client) {
   return outcome;
 }
 
-TEST(RetryTest, AnyReplyMayBeLost) {
+// Frames of each direction in a run in which all goes well.
+struct Counts {
+  int requests = 0;
   int replies = 0;
-  ScriptedClient lossless([&replies](const v1::ServerFrame&) {
-    ++replies;
-    return ReplyFate::kDeliver;
+
+  int& of(FrameDirection direction) {
+    return direction == FrameDirection::kRequest ? requests : replies;
+  }
+};
+
+Outcome RunLossless(Counts& counts) {
+  ScriptedClient client([&counts](FrameDirection direction) {
+    ++counts.of(direction);
+    return FrameFate::kDeliver;
   });
-  const Outcome expected = RunScript(lossless);
+  return RunScript(client);
+}
+
+TEST(RetryTest, AnyFrameMaySufferAnything) {
+  Counts lossless;
+  const Outcome expected = RunLossless(lossless);
   EXPECT_EQ(expected.forwards_run, 3);
   EXPECT_EQ(expected.backwards_run, 2);
-  EXPECT_GT(replies, 20) << "results, their bytes, windows";
+  EXPECT_GT(lossless.requests, 20) << "operations, their bytes, acknowledgements";
+  EXPECT_GT(lossless.replies, 20) << "results, their bytes, windows";
 
-  for (const bool breaks : {false, true}) {
-    for (int lost = 0; lost < replies; ++lost) {
-      SCOPED_TRACE(absl::StrCat("reply ", lost, breaks ? " lost as the stream broke" : " lost"));
-      int reply = 0;
-      ScriptedClient* script = nullptr;
-      ScriptedClient client([&](const v1::ServerFrame&) {
-        if (reply++ != lost) return ReplyFate::kDeliver;
-        if (breaks) script->BreakStreamNext();
-        return ReplyFate::kDrop;
-      });
-      script = &client;
-      const Outcome outcome = RunScript(client);
-      ASSERT_EQ(outcome.answers, expected.answers);
-      ASSERT_TRUE(outcome == expected) << "something was executed twice";
-      ASSERT_GT(reply, lost) << "the reply was never sent";
-      ASSERT_EQ(client.budget().used_bytes(MemoryUse::kSavedOperands), 0);
+  constexpr struct {
+    FrameFate fate;
+    const char* name;
+  } kFates[] = {{FrameFate::kDrop, "lost"},
+                {FrameFate::kDouble, "doubled"},
+                {FrameFate::kSwap, "overtaken by the next"},
+                {FrameFate::kHold, "held back"}};
+  for (const FrameDirection direction : {FrameDirection::kRequest, FrameDirection::kReply}) {
+    for (const auto& [fate, name] : kFates) {
+      for (int victim = 0; victim < lossless.of(direction); ++victim) {
+        SCOPED_TRACE(absl::StrCat(
+            direction == FrameDirection::kRequest ? "request " : "reply ", victim, " ", name));
+        Counts seen;
+        ScriptedClient client([&](FrameDirection frame_direction) {
+          const int frame = seen.of(frame_direction)++;
+          return frame_direction == direction && frame == victim ? fate : FrameFate::kDeliver;
+        });
+        const Outcome outcome = RunScript(client);
+        ASSERT_EQ(outcome.answers, expected.answers);
+        ASSERT_TRUE(outcome == expected) << "something was executed twice";
+        ASSERT_GT(seen.of(direction), victim) << "the frame was never sent";
+        ASSERT_EQ(client.budget().used_bytes(MemoryUse::kSavedOperands), 0);
+      }
     }
+  }
+}
+
+TEST(RetryTest, TheStreamMayBreakAtAnyReply) {
+  Counts lossless;
+  const Outcome expected = RunLossless(lossless);
+  for (int lost = 0; lost < lossless.replies; ++lost) {
+    SCOPED_TRACE(absl::StrCat("reply ", lost, " lost as the stream broke"));
+    int reply = 0;
+    ScriptedClient* script = nullptr;
+    ScriptedClient client([&](FrameDirection direction) {
+      if (direction == FrameDirection::kRequest || reply++ != lost) return FrameFate::kDeliver;
+      script->BreakStreamNext();
+      return FrameFate::kDrop;
+    });
+    script = &client;
+    const Outcome outcome = RunScript(client);
+    ASSERT_EQ(outcome.answers, expected.answers);
+    ASSERT_TRUE(outcome == expected) << "something was executed twice";
+    ASSERT_GT(reply, lost) << "the reply was never sent";
+    ASSERT_EQ(client.budget().used_bytes(MemoryUse::kSavedOperands), 0);
   }
 }
 

@@ -36,13 +36,13 @@ v1::TensorSpec Spec(int64_t columns) {
 
 }  // namespace
 
-ScriptedClient::ScriptedClient(ReplyFilter reply_filter)
+ScriptedClient::ScriptedClient(FrameJudge judge)
     : version_(MakeIntegerVersion(*budget_, "m", 1, {{"l", kOut, kIn}})),
       weights_bytes_(budget_->used_bytes()),
       table_({&executor_, &clock_, &runner_, &models_, &linear_, budget_}, ScriptedLimits(),
              [this] { return random_.Bits(); }),
       client_(ClientOptions(), [this] { return random_.Fraction(); }),
-      reply_filter_(std::move(reply_filter)) {
+      judge_(std::move(judge)) {
   models_.Publish(version_);
 }
 
@@ -129,8 +129,7 @@ void ScriptedClient::Drive() {
   }
   if (link_ != nullptr && link_->broken()) link_ = nullptr;
   if (link_ == nullptr && client_.WantsStream(clock_.Now())) {
-    link_ = std::make_unique<SimLink>(table_, client_, clock_, random_, LinkFaults(),
-                                      reply_filter_);
+    link_ = std::make_unique<SimLink>(table_, client_, clock_, random_, LinkFaults(), judge_);
   }
   if (link_ != nullptr && link_->Step()) return;
   executor_.AdvanceTo(std::max(std::min(client_.next_deadline(), executor_.next_timer()),

@@ -33,8 +33,8 @@ class ScriptedClient {
   static constexpr int64_t kOut = 4;
   static constexpr int64_t kIn = 8;
 
-  // `reply_filter` sees every reply before the client does.
-  explicit ScriptedClient(ReplyFilter reply_filter);
+  // `judge` decides on every frame that its stream carries.
+  explicit ScriptedClient(FrameJudge judge);
   ~ScriptedClient();
 
   // An answer and its bytes as floats, tensor by tensor.
@@ -77,7 +77,7 @@ class ScriptedClient {
   FakeLeaseSource models_{clock_};
   SessionTable table_;
   SessionClient client_;
-  const ReplyFilter reply_filter_;
+  const FrameJudge judge_;
   std::unique_ptr<SimLink> link_;
   bool break_next_ = false;
 };

@@ -46,6 +46,10 @@ void SimDaemon::Host(const std::string& name, uint64_t seed, bool trainable) {
   PW_ASSERT_OK(status);
 }
 
+bool SimDaemon::CopyAnyChunk() {
+  return runner_.RunAny(Lane::kTransport, [this](int64_t count) { return random_.Below(count); });
+}
+
 bool SimDaemon::Step() {
   const int64_t first = random_.Below(4);
   for (int64_t i = 0; i < 4; ++i) {
@@ -53,7 +57,7 @@ bool SimDaemon::Step() {
       case 0: if (executor_.RunOne()) return true; break;
       case 1: if (runner_.RunOne(Lane::kCompute)) return true; break;
       case 2: if (runner_.RunOne(Lane::kStorage)) return true; break;
-      case 3: if (runner_.RunOne(Lane::kTransport)) return true; break;
+      case 3: if (CopyAnyChunk()) return true; break;
     }
   }
   return false;

@@ -46,6 +46,8 @@ class SimDaemon {
   const Principal& principal() const { return principal_; }
 
  private:
+  bool CopyAnyChunk();
+
   const Principal principal_{"sim"};
   SimRandom& random_;
   SimClock clock_;

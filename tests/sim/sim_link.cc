@@ -18,13 +18,13 @@ constexpr size_t kOnTheirWayMax = 3;
 }  // namespace
 
 SimLink::SimLink(SessionTable& table, SessionClient& client, const Clock& clock, SimRandom& random,
-                 const LinkFaults& faults, ReplyFilter reply_filter)
+                 const LinkFaults& faults, FrameJudge judge)
     : table_(table),
       client_(client),
       clock_(clock),
       random_(random),
       faults_(faults),
-      reply_filter_(std::move(reply_filter)),
+      judge_(std::move(judge)),
       stream_(table.AddStream(Principal{"sim"}, [this] { writable_ = true; })) {
   client_.OnStreamOpened(clock_.Now());
 }
@@ -36,6 +36,8 @@ void SimLink::Break() {
   table_.RemoveStream(stream_);
   requests_.clear();
   replies_.clear();
+  held_requests_.clear();
+  held_replies_.clear();
 }
 
 bool SimLink::Step() {
@@ -45,7 +47,7 @@ bool SimLink::Step() {
     client_.OnStreamBroken(clock_.Now(), absl::UnavailableError("the simulated network broke"));
     return true;
   }
-  // Any of the four that can, beginning anywhere.
+  // Any of the four that can, beginning anywhere; then what was held back.
   const int64_t first = random_.Below(4);
   for (int64_t i = 0; i < 4; ++i) {
     switch ((first + i) % 4) {
@@ -55,7 +57,7 @@ bool SimLink::Step() {
       case 3: if (DeliverReply()) return true; break;
     }
   }
-  return false;
+  return Release(held_requests_) || Release(held_replies_);
 }
 
 bool SimLink::TakeRequest() {
@@ -69,15 +71,20 @@ bool SimLink::TakeRequest() {
 bool SimLink::DeliverRequest() {
   if (requests_.empty()) return false;
   if (Suffer(requests_)) return true;
-  const auto request = std::make_shared<const Request>(std::move(requests_.front()));
+  const Request request = std::move(requests_.front());
   requests_.pop_front();
+  Deliver(FrameDirection::kRequest, request, held_requests_);
+  return true;
+}
+
+void SimLink::Give(const Request& given) {
+  const auto request = std::make_shared<const Request>(given);
   // In slices, as a transport hands them over.
   const auto* bytes = reinterpret_cast<const std::byte*>(request->data.data());
   const size_t half = request->data.size() / 2;
   const absl::Span<const std::byte> slices[] = {{bytes, half},
                                                 {bytes + half, request->data.size() - half}};
   table_.OnFrame(stream_, request->frame, slices, request);
-  return true;
 }
 
 bool SimLink::TakeReply() {
@@ -94,7 +101,12 @@ bool SimLink::DeliverReply() {
   if (Suffer(replies_)) return true;
   const OutgoingFrame reply = std::move(replies_.front());
   replies_.pop_front();
-  if (reply_filter_ && reply_filter_(reply.header) == ReplyFate::kDrop) return true;
+  Deliver(FrameDirection::kReply, reply, held_replies_);
+  return true;
+}
+
+void SimLink::Give(const OutgoingFrame& reply) {
+  if (broken_) return;
   const absl::string_view data(reinterpret_cast<const char*>(reply.data), reply.size_bytes);
   const absl::string_view slices[] = {data.substr(0, data.size() / 3),
                                       data.substr(data.size() / 3)};
@@ -103,6 +115,30 @@ bool SimLink::DeliverReply() {
     Break();
     client_.OnStreamBroken(clock_.Now(), absl::OkStatus());
   }
+}
+
+// Does with the frame what the test says.
+template <typename Frame>
+void SimLink::Deliver(FrameDirection direction, const Frame& frame, std::deque<Frame>& held) {
+  const FrameFate fate = judge_ ? judge_(direction) : FrameFate::kDeliver;
+  if (fate == FrameFate::kDrop) return;
+  if (fate == FrameFate::kSwap || fate == FrameFate::kHold) {
+    swapping_ = fate == FrameFate::kSwap;
+    held.push_back(frame);
+    return;
+  }
+  Give(frame);
+  if (fate == FrameFate::kDouble) Give(frame);
+  if (swapping_) Release(held);
+}
+
+// Gives what was held back; false if nothing was.
+template <typename Frame>
+bool SimLink::Release(std::deque<Frame>& held) {
+  if (held.empty()) return false;
+  const Frame frame = std::move(held.front());
+  held.pop_front();
+  Give(frame);
   return true;
 }
 

@@ -25,17 +25,24 @@ struct LinkFaults {
   int64_t stream_break = 0;
 };
 
-// What a test may do with each reply before chance has its turn.
-enum class ReplyFate { kDeliver, kDrop };
-using ReplyFilter = std::function<ReplyFate(const v1::ServerFrame&)>;
+// What a test may do with each frame, once chance has had its turn.
+enum class FrameDirection { kRequest, kReply };
+enum class FrameFate {
+  kDeliver,
+  kDrop,
+  kDouble,   // comes twice
+  kSwap,     // comes after the next one of its direction
+  kHold,     // comes when nothing else is left to do on the stream
+};
+using FrameJudge = std::function<FrameFate(FrameDirection)>;
 
 // One thread. Begins with the client's stream, ends when it breaks or the daemon
 // has ended it.
 class SimLink {
  public:
-  // All outlive it. `reply_filter` may be empty.
+  // All outlive it. `judge` may be empty: kDeliver.
   SimLink(SessionTable& table, SessionClient& client, const Clock& clock, SimRandom& random,
-          const LinkFaults& faults, ReplyFilter reply_filter);
+          const LinkFaults& faults, FrameJudge judge);
   ~SimLink();
 
   // One step of the stream, by chance; false if there was nothing to do.
@@ -57,21 +64,31 @@ class SimLink {
   bool DeliverRequest();
   bool TakeReply();
   bool DeliverReply();
+  void Give(const Request& request);
+  void Give(const OutgoingFrame& reply);
   template <typename Frame>
   bool Suffer(std::deque<Frame>& frames);
+  template <typename Frame>
+  void Deliver(FrameDirection direction, const Frame& frame, std::deque<Frame>& held);
+  template <typename Frame>
+  bool Release(std::deque<Frame>& held);
 
   SessionTable& table_;
   SessionClient& client_;
   const Clock& clock_;
   SimRandom& random_;
   const LinkFaults faults_;
-  const ReplyFilter reply_filter_;
+  const FrameJudge judge_;
   StreamId stream_;
   bool broken_ = false;
   bool stalled_ = false;
   bool writable_ = false;  // the daemon has something for us
   std::deque<Request> requests_;
   std::deque<OutgoingFrame> replies_;
+  // What others overtake.
+  std::deque<Request> held_requests_;
+  std::deque<OutgoingFrame> held_replies_;
+  bool swapping_ = false;  // the next frame of a held one's direction releases it
 };
 
 }  // namespace planewise

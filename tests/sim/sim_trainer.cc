@@ -98,7 +98,7 @@ bool SimTrainer::Drive() {
   if (link_ != nullptr && link_->broken()) link_ = nullptr;
   if (link_ == nullptr && client_->WantsStream(now)) {
     link_ = std::make_unique<SimLink>(daemon_.sessions(), *client_, daemon_.clock(), random_,
-                                      options_.faults, options_.reply_filter);
+                                      options_.faults, FrameJudge());
     progress = true;
   }
   for (const SessionClient::Completion& completion : client_->TakeCompletions()) {

@@ -30,7 +30,6 @@ using VersionHistory = std::map<uint64_t, std::shared_ptr<const ModelVersion>>;
 struct TrainerOptions {
   std::string model;
   LinkFaults faults;
-  ReplyFilter reply_filter;
   int64_t tokens_max = 5;
   int64_t operations_in_flight_max = 6;
 };

@@ -41,7 +41,6 @@ Simulation::Simulation(const SimulationOptions& options)
     TrainerOptions trainer;
     trainer.model = kModel;
     trainer.faults = options.faults;
-    trainer.reply_filter = options.reply_filter;
     trainers_.push_back(
         std::make_unique<SimTrainer>(daemon_, oracle_, history_, random_, std::move(trainer)));
   }
@@ -58,6 +57,7 @@ SimulationCounts Simulation::Run() {
   for (int64_t i = 0; i < options_.steps; ++i) {
     if (options_.one_vanishes && i == options_.steps / 2) trainers_.front()->Vanish();
     if (options_.operator_at_work && random_.OneIn(200)) Operate();
+    if (random_.OneIn(300)) StallOrResume();
     if (!Step()) AdvanceTime();
     if (i % 16 == 0) {
       CheckMemory();
@@ -161,8 +161,18 @@ void Simulation::CheckMemory() {
             per_session * std::max(1, daemon_.sessions().session_count()));
 }
 
+// A trainer reads nothing for a while. (Its client's patience may end first.)
+void Simulation::StallOrResume() {
+  const bool stalls = random_.OneIn(2);
+  trainers_[random_.Below(static_cast<int64_t>(trainers_.size()))]->Stall(stalls);
+  if (stalls) ++counts_.stalls;
+}
+
 void Simulation::FinishTrainers() {
-  for (const auto& trainer : trainers_) trainer->Finish();
+  for (const auto& trainer : trainers_) {
+    trainer->Stall(false);
+    trainer->Finish();
+  }
   const auto finished = [this] {
     return std::all_of(trainers_.begin(), trainers_.end(),
                        [](const auto& trainer) { return trainer->finished(); });

@@ -25,7 +25,6 @@ struct SimulationOptions {
   int trainers = 3;
   int64_t steps = 20000;
   LinkFaults faults;
-  ReplyFilter reply_filter;
   bool operator_at_work = true;
   bool one_vanishes = true;
 };
@@ -39,6 +38,7 @@ struct SimulationCounts {
   int64_t refused_switches = 0;
   int64_t saves = 0;
   int64_t verifies = 0;
+  int64_t stalls = 0;
 };
 
 // Windows so small that operations cross them all the time.
@@ -60,6 +60,7 @@ class Simulation {
   void Operate();
   void SwitchByChance();
   void RecordVersion();
+  void StallOrResume();
   void CheckMemory();
   void FinishTrainers();
   void CheckNothingIsLeft();

@@ -35,12 +35,13 @@ TEST_P(SimulationTest, EveryAnswerIsRightAndNothingIsLeft) {
               << counts.backwards << " backwards, " << counts.failures << " refused, "
               << counts.sessions << " sessions, " << counts.switches << " switches ("
               << counts.refused_switches << " refused), " << counts.saves << " saves, "
-              << counts.verifies << " verifies\n";
+              << counts.verifies << " verifies, " << counts.stalls << " stalled readers\n";
     // A run in which nothing happens proves nothing.
     EXPECT_GT(counts.forwards, 10);
     EXPECT_GT(counts.backwards, 3);
     EXPECT_GT(counts.switches, 0);
     EXPECT_GT(counts.verifies, 0);
+    EXPECT_GT(counts.stalls, 0);
   }
 }
 

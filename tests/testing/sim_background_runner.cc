@@ -10,10 +10,15 @@ void SimBackgroundRunner::Run(Lane lane, absl::AnyInvocable<void() &&> work,
 }
 
 bool SimBackgroundRunner::RunOne(Lane lane) {
+  return RunAny(lane, [](int64_t) { return 0; });
+}
+
+bool SimBackgroundRunner::RunAny(Lane lane, absl::FunctionRef<int64_t(int64_t count)> pick) {
   std::deque<Item>& queue = lanes_[static_cast<size_t>(lane)];
   if (queue.empty()) return false;
-  Item item = std::move(queue.front());
-  queue.pop_front();
+  const auto picked = queue.begin() + pick(static_cast<int64_t>(queue.size()));
+  Item item = std::move(*picked);
+  queue.erase(picked);
   std::move(item.work)();
   item.work = nullptr;
   executor_.Post(std::move(item.done));

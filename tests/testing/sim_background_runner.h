@@ -3,9 +3,11 @@
 // A BackgroundRunner without threads: a lane's work is one step of the test.
 
 #include <array>
+#include <cstdint>
 #include <deque>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "service/schedule/background_runner.h"
 #include "tests/testing/sim_executor.h"
 
@@ -24,6 +26,9 @@ class SimBackgroundRunner final : public BackgroundRunner {
 
   // Runs the lane's next item and posts its `done`; false if there is none.
   bool RunOne(Lane lane);
+  // The same with the item that `pick` gives for their number > 0: kTransport
+  // keeps no order.
+  bool RunAny(Lane lane, absl::FunctionRef<int64_t(int64_t count)> pick);
   // Runs lanes and executor until both are idle; time stands still.
   void RunUntilIdle();
 
