@@ -135,7 +135,8 @@ struct VerifyOutcome {
 struct ReadWeightsSpec {
   std::string name;
   WeightVersion version;             // 0: the newest
-  std::vector<std::string> weights;  // empty: all
+  // Weights and biases; empty: all, and with `plane` those that store it.
+  std::vector<std::string> weights;
   // Exactly one of them.
   std::optional<PlaneKind> plane;
   std::optional<DType> dequantize_to;  // the row plane, or the high-precision one

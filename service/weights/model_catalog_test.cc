@@ -432,6 +432,9 @@ TEST_F(ReadWeightsTest, GivesStoredPlanesWhereTheyLie) {
   EXPECT_NE(parts[0].checksum, parts[1].checksum);
   spec.weights.clear();
   EXPECT_THAT(ReadAll(spec), SizeIs(2 * model.version->layers.size()));
+  // Every layer of this model has a bias, and no weight is kept in high precision.
+  spec.plane = PlaneKind::kHighPrecision;
+  EXPECT_THAT(ReadAll(spec), SizeIs(model.version->layers.size()));
   EXPECT_EQ(catalog().Describe("m")->lease_count, 0);
 }
 
@@ -474,6 +477,11 @@ TEST_F(ReadWeightsTest, RefusesWhatIsNotThere) {
   EXPECT_THAT(read([](ReadWeightsSpec& s) { s.weights = {"w"}; }),
               HasReason(Reason::kNotFound, HasSubstr("no weight \"w\"")));
   EXPECT_THAT(read([](ReadWeightsSpec& s) { s.plane = PlaneKind::kColumn; }),
+              HasReason(Reason::kNotFound, HasSubstr("no weight has its column plane stored")));
+  EXPECT_THAT(read([](ReadWeightsSpec& s) {
+                s.plane = PlaneKind::kColumn;
+                s.weights = {absl::StrCat(kQuery, ".weight")};
+              }),
               HasReason(Reason::kNotFound, HasSubstr("column plane is not stored")));
   EXPECT_THAT(read([](ReadWeightsSpec& s) { s.dequantize_to = DType::kF32; }),
               HasReason(Reason::kInvalidRequest, HasSubstr("both set")));

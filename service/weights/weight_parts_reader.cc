@@ -132,11 +132,20 @@ class WeightPartsReader final : public WeightReader {
   size_t next_ = 0;
 };
 
+// Weights and biases.
+std::vector<std::shared_ptr<const PrimaryWeight>> AllWeights(const ModelVersion& version) {
+  std::vector<std::shared_ptr<const PrimaryWeight>> weights;
+  for (const HostedLayer& layer : version.layers) {
+    weights.push_back(layer.weight);
+    if (layer.bias != nullptr) weights.push_back(layer.bias);
+  }
+  return weights;
+}
+
 absl::StatusOr<std::shared_ptr<const PrimaryWeight>> FindWeight(const ModelVersion& version,
                                                                 const std::string& name) {
-  for (const HostedLayer& layer : version.layers) {
-    if (layer.weight->name == name) return layer.weight;
-    if (layer.bias != nullptr && layer.bias->name == name) return layer.bias;
+  for (std::shared_ptr<const PrimaryWeight>& weight : AllWeights(version)) {
+    if (weight->name == name) return std::move(weight);
   }
   return Error(Reason::kNotFound,
                absl::StrCat("model \"", version.model, "\" version ", version.version.value(),
@@ -187,8 +196,16 @@ absl::StatusOr<std::unique_ptr<WeightReader>> MakeWeightReader(
     PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
   }
   if (spec.weights.empty()) {
-    for (const HostedLayer& layer : version->layers) {
-      PW_RETURN_IF_ERROR(AddRequests(layer.weight, spec, requests));
+    for (const std::shared_ptr<const PrimaryWeight>& weight : AllWeights(*version)) {
+      if (spec.plane.has_value() && PlaneOf(*weight, *spec.plane) == nullptr) continue;
+      PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
+    }
+    if (requests.empty()) {
+      return Error(Reason::kNotFound,
+                   absl::StrCat("model \"", version->model, "\" version ",
+                                version->version.value(), ": no weight has its ",
+                                Name(*spec.plane), " plane stored; describe it to see which are"))
+          .With("model", version->model);
     }
   }
   return std::make_unique<WeightPartsReader>(state, std::move(lease), std::move(requests),

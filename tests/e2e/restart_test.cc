@@ -67,12 +67,12 @@ class RestartTest : public testing::Test {
     return request;
   }
 
-  // Every byte of the model, both planes where both are stored.
+  // Every byte of the model: both planes of the weights, and the biases.
   static std::map<std::string, std::string> ReadAll(Client& client) {
     Collect sink;
     v1::ReadWeightsRequest request;
     request.set_name("m");
-    for (const v1::Plane plane : {v1::PLANE_ROW, v1::PLANE_COLUMN}) {
+    for (const v1::Plane plane : {v1::PLANE_ROW, v1::PLANE_COLUMN, v1::PLANE_HIGH_PRECISION}) {
       request.set_plane(plane);
       PW_EXPECT_OK(client.ReadWeights(request, sink));
     }

@@ -124,10 +124,11 @@ def planes_digest(client):
     """SHA-256 over name, shape and bytes of every stored plane and bias, and their count."""
     digest = hashlib.sha256()
     count = 0
-    for part in client.read_weights(MODEL, plane="row"):
-        digest.update(f"{part.weight} {part.plane} {part.part} {part.shape}".encode())
-        digest.update(part.data)
-        count += 1
+    for plane in ("row", "high_precision"):  # of the weights, of the biases
+        for part in client.read_weights(MODEL, plane=plane):
+            digest.update(f"{part.weight} {part.plane} {part.part} {part.shape}".encode())
+            digest.update(part.data)
+            count += 1
     return digest.hexdigest(), count
 
 

@@ -210,7 +210,8 @@ class Client:
         """Reads one version's weights: a list of WeightPart.
 
         Args:
-          weights: names; empty: all.
+          weights: names of weights and biases; empty: all, and with plane those that
+            store it. Biases are stored in the high_precision plane.
           plane: "row", "column" or "high_precision"; or None with
           dequantize_to: a DataType; the row plane's values in that type.
         """

@@ -6,7 +6,7 @@ import torch
 
 import planewise
 from clients.python.tests.daemon_fixture import LINEARS, QUERY, DaemonTest
-from planewise.errors import FailedPreconditionError
+from planewise.errors import FailedPreconditionError, NotFoundError
 
 
 class ClientTest(DaemonTest):
@@ -124,10 +124,13 @@ class ClientTest(DaemonTest):
     def test_every_weight_is_read_when_none_is_named(self):
         self.create("tiny")
         parts = self.client.read_weights("tiny", dequantize_to=planewise.DataType.BF16)
-        self.assertEqual(
-            {part.weight for part in parts} & {name + ".weight" for name in LINEARS},
-            {name + ".weight" for name in LINEARS},
-        )
+        every = {name + kind for name in LINEARS for kind in (".weight", ".bias")}
+        self.assertEqual({part.weight for part in parts}, every)
+        parts = self.client.read_weights("tiny", plane="high_precision")
+        self.assertEqual({part.weight for part in parts}, {name + ".bias" for name in LINEARS})
+        self.create("rows", "mxfp8", plane_policy="row_only", backward_enabled=False)
+        with self.assertRaisesRegex(NotFoundError, "no weight has its column plane stored"):
+            self.client.read_weights("rows", plane="column")
         for part in parts:
             self.assertEqual(part.to_torch().shape, part.shape)
 
