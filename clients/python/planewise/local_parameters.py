@@ -28,25 +28,32 @@ def size_bytes(parameter):
 
 
 def local_parameters(model):
-    """A LocalParameter for each one that `model` holds, in its order."""
+    """A LocalParameter for each one that `model` holds, in its order.
+
+    lm_head is what the model itself names as its output embeddings.
+    """
     found = []
     seen = set()
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     for module_name, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             full = f"{module_name}.{name}" if module_name else name
+            tied = id(parameter) in seen
+            seen.add(id(parameter))
             found.append(
                 LocalParameter(
                     name=full,
-                    why=_why(module, full),
-                    size_bytes=0 if id(parameter) in seen else size_bytes(parameter),
+                    why="tied weight" if tied else _why(module, full, module is head),
+                    size_bytes=0 if tied else size_bytes(parameter),
                     trains=parameter.requires_grad,
                 )
             )
-            seen.add(id(parameter))
     return found
 
 
-def _why(module, parameter_name):
+def _why(module, parameter_name, is_head):
+    if is_head:
+        return "lm_head"
     if isinstance(module, RemoteLinear):
         return "master of a remote layer"
     if "lora_" in parameter_name:

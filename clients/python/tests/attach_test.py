@@ -115,8 +115,8 @@ class AttachTest(DaemonTest):
             [
                 "7 linear layers are remote, 149,504 bytes left this process",
                 "stays local tensors bytes trains for example",
-                # The second is the first, and is counted once.
-                "embedding 2 10,240 no embeddings.word_embeddings.weight",
+                "embedding 1 10,240 no embeddings.word_embeddings.weight",
+                "tied weight 1 0 no embeddings.tied.weight",
                 "norm 4 1,024 yes encoder.layer.0.attention.output.LayerNorm.weight",
                 "adapter 1 1,024 yes pooler.dense.lora_A.weight",
             ],
@@ -237,6 +237,28 @@ class AttachTest(DaemonTest):
         self.assertIs(model.again.dense, model.pooler.dense)
         self.assertEqual(attachment.replaced, {name: name for name in LINEARS})
         self.assertEqual(attachment.freed_bytes, 149_504)
+
+    def test_lm_head_and_tied_weights_stay_and_are_stated(self):
+        class CausalLm(nn.Module):
+            def __init__(self, bert, tied):
+                super().__init__()
+                self.model = bert
+                embedding = bert.embeddings.word_embeddings
+                self.lm_head = nn.Linear(HIDDEN, embedding.num_embeddings, bias=False)
+                if tied:
+                    self.lm_head.weight = embedding.weight
+
+            def get_output_embeddings(self):
+                return self.lm_head
+
+        for tied, why in ((False, "lm_head"), (True, "tied weight")):
+            with self.subTest(tied=tied):
+                attachment = self.attach(CausalLm(self.tiny_bert(), tied))
+                self.assertEqual(attachment.local["lm_head.weight"], why)
+                (row,) = (line for line in attachment.report().splitlines() if why in line)
+                stated_bytes = int(row[len(why) :].split()[1].replace(",", ""))
+                self.assertEqual(stated_bytes == 0, tied)
+                attachment.close()
 
     def test_weights_that_are_tied_and_leave_together_are_counted_once(self):
         model = self.tiny_bert()
