@@ -26,6 +26,11 @@ int TerminalColumns() {
 
 std::string ProgressLine(absl::string_view stage, absl::string_view object, int64_t done_bytes,
                          int64_t total_bytes, int columns) {
+  if (total_bytes == kTotalUnknown) {
+    std::string line =
+        absl::StrFormat("%-9s %s so far  %s", stage, FormatSize(done_bytes), object);
+    return line.substr(0, static_cast<size_t>(columns));
+  }
   // Work of no bytes is done.
   const double share =
       total_bytes > 0 ? std::clamp(static_cast<double>(done_bytes) / total_bytes, 0.0, 1.0) : 1.0;

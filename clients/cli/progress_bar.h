@@ -10,8 +10,10 @@
 
 namespace planewise {
 
+inline constexpr int64_t kTotalUnknown = -1;
+
 // "quantize  [#########           ]  45%  1.2 GiB of 2.7 GiB  encoder.layer.3..." in at most
-// `columns` characters.
+// `columns` characters; without a total, "read      1.2 GiB so far  encoder.layer.3...".
 std::string ProgressLine(absl::string_view stage, absl::string_view object, int64_t done_bytes,
                          int64_t total_bytes, int columns);
 

@@ -10,6 +10,11 @@ TEST(ProgressLineTest, ShowsShareBytesAndObject) {
             "quantize  [############            ]  50%  1.00 MiB of 2.00 MiB  layers.0.q");
 }
 
+TEST(ProgressLineTest, ShowsNoShareOfAnUnknownTotal) {
+  EXPECT_EQ(ProgressLine("read", "layers.0.q", 3 << 20, kTotalUnknown, 100),
+            "read      3.00 MiB so far  layers.0.q");
+}
+
 TEST(ProgressLineTest, NeverLongerThanTheTerminal) {
   EXPECT_EQ(ProgressLine("read", std::string(200, 'x'), 1, 2, 60).size(), 60u);
 }

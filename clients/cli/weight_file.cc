@@ -64,7 +64,7 @@ WeightFile::~WeightFile() {
 }
 
 absl::StatusOr<absl::Span<char>> WeightFile::Begin(const v1::ReadTensorHeader& header) {
-  bar_.Show("read", header.weight(), spooled_bytes_, spooled_bytes_ + header.size_bytes());
+  bar_.Show("read", header.weight(), spooled_bytes_, kTotalUnknown);
   memory_.resize(static_cast<size_t>(header.size_bytes()));
   return absl::MakeSpan(memory_);
 }
