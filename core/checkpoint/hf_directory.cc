@@ -34,7 +34,7 @@ absl::StatusOr<HfWeights> ChooseWeights(absl::string_view directory,
   if (wanted == HfWeights::kOnlyOne && single && sharded) {
     return Malformed(directory, absl::StrCat("both ", kSingleFile, " and ", kIndexFile,
                                              " are present, and one is left from an earlier save: "
-                                             "remove it, or say which to read"));
+                                             "remove that one"));
   }
   if (wanted != HfWeights::kSharded && single) return HfWeights::kSingleFile;
   if (wanted != HfWeights::kSingleFile && sharded) return HfWeights::kSharded;
@@ -90,7 +90,8 @@ absl::StatusOr<HfDirectory> HfDirectory::Open(FileSystem& file_system, absl::str
       if (!absl::c_linear_search(names, file)) {
         return Malformed(opened.path_,
                          absl::StrCat("shard ", file, ", which the index names for \"",
-                                      ShownTensorName(tensor), "\", is missing"))
+                                      ShownTensorName(tensor),
+                                      "\", is missing: copy the checkpoint here again, whole"))
             .With("file", file);
       }
       PW_RETURN_IF_ERROR(opened.OpenFile(file_system, file, options.roots));

@@ -107,12 +107,15 @@ absl::StatusOr<int64_t> SafetensorsHeaderLength(absl::string_view path, int64_t 
   }
   if (length > static_cast<uint64_t>(kSafetensorsHeaderBytesMax)) {
     return Malformed(path, absl::StrCat("the header claims ", length, " bytes; the limit is ",
-                                        kSafetensorsHeaderBytesMax));
+                                        kSafetensorsHeaderBytesMax,
+                                        ": this is no safetensors file, or a damaged one; copy it "
+                                        "again"));
   }
   const int64_t header_end = kSafetensorsLengthBytes + static_cast<int64_t>(length);
   if (header_end > file_bytes) {
     return Malformed(path, absl::StrCat("the header ends at byte ", header_end,
-                                        ", the file at ", file_bytes, ": it is truncated"))
+                                        ", the file at ", file_bytes,
+                                        ": it is truncated; copy it again"))
         .With("observedBytes", file_bytes)
         .With("requiredBytes", header_end);
   }

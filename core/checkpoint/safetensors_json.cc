@@ -231,7 +231,8 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     if (begin > end || end > static_cast<uint64_t>(data_bytes_)) {
       return FailEntry(absl::StrCat("data_offsets [", begin, ", ", end,
                                     "] do not lie in the file's ", data_bytes_,
-                                    " bytes of tensor data"));
+                                    " bytes of tensor data: it is truncated, or its header is "
+                                    "damaged; copy it again"));
     }
     // Tensors tile the data, so more than all of it means that some overlap:
     // known here before a hostile header costs memory for each of them.

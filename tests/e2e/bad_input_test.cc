@@ -79,7 +79,9 @@ TEST_F(BadInputTest, TruncatedFile) {
   const std::string file = path + "/model.safetensors";
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
   EXPECT_THAT(Create("bad", path),
-              HasReason(Reason::kInvalidCheckpoint, HasSubstr("model.safetensors")));
+              HasReason(Reason::kInvalidCheckpoint,
+                        AllOf(HasSubstr("model.safetensors"), HasSubstr("truncated"),
+                              HasSubstr("copy it again"))));
 }
 
 TEST_F(BadInputTest, MissingShard) {
@@ -92,7 +94,8 @@ TEST_F(BadInputTest, MissingShard) {
             ")" << kWeight << R"(": "model-00002-of-00002.safetensors"}})";
   EXPECT_THAT(Create("bad", path),
               HasReason(Reason::kInvalidCheckpoint,
-                        HasSubstr("model-00002-of-00002.safetensors")));
+                        AllOf(HasSubstr("model-00002-of-00002.safetensors"),
+                              HasSubstr("copy the checkpoint here again"))));
 }
 
 // Field report 43.
