@@ -29,21 +29,20 @@ SimDaemon::SimDaemon(const SessionLimits& limits, SimRandom& random) : random_(r
       limits, [&random] { return random.Bits(); });
 }
 
-void SimDaemon::Host(const std::string& name, uint64_t seed, bool trainable) {
-  const std::string directory = absl::StrCat("/models/", name);
-  PW_ASSERT_OK(
-      WriteHfModel(files_, directory, kTinyBert, RandomTensors(kTinyBert, DType::kF32, seed)));
+void SimDaemon::WriteModel(const std::string& name, uint64_t seed) {
+  PW_ASSERT_OK(WriteHfModel(files_, absl::StrCat("/models/", name), kTinyBert,
+                            RandomTensors(kTinyBert, DType::kF32, seed)));
+}
+
+void SimDaemon::Host(const std::string& name, bool trainable,
+                     DoneCallback<ModelDescription> done) {
   CreateModelSpec spec;
   spec.name = name;
-  spec.source_path = directory;
+  spec.source_path = absl::StrCat("/models/", name);
   spec.recipe = DefaultRecipe(Format::kMxfp8);
   spec.policy = PlanePolicy::kBoth;
   spec.trainable = trainable;
-  absl::Status status = absl::DeadlineExceededError("no answer");
-  catalog_->Create(principal_, std::move(spec), nullptr,
-                   [&status](absl::StatusOr<ModelDescription> model) { status = model.status(); });
-  Settle();
-  PW_ASSERT_OK(status);
+  catalog_->Create(principal_, std::move(spec), nullptr, std::move(done));
 }
 
 bool SimDaemon::CopyAnyChunk() {

@@ -30,8 +30,10 @@ class SimDaemon {
   // `random` outlives it.
   SimDaemon(const SessionLimits& limits, SimRandom& random);
 
-  // Hosts the tiny BERT of `seed` in both planes; runs until that is done.
-  void Host(const std::string& name, uint64_t seed, bool trainable);
+  // Writes the tiny BERT of `seed`, which may be hosted as `name` from then on.
+  void WriteModel(const std::string& name, uint64_t seed);
+  // Begins to host it in both planes.
+  void Host(const std::string& name, bool trainable, DoneCallback<ModelDescription> done);
 
   // One step of the executor or a lane, by chance; false if all are idle.
   bool Step();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
@@ -12,6 +13,7 @@ namespace planewise {
 namespace {
 
 const std::string kModel = "m";
+const std::string kOtherModel = "other";
 
 // The largest operation of a trainer: X and dY of 5 tokens, 128 features in F32;
 // dX, dW [128, 64] and dbias.
@@ -35,7 +37,11 @@ SessionLimits SmallLimits() {
 Simulation::Simulation(const SimulationOptions& options)
     : options_(options), random_(options.seed), daemon_(limits_, random_) {
   idle_bytes_ = daemon_.budget().used_bytes();
-  daemon_.Host(kModel, options.seed, /*trainable=*/true);
+  daemon_.WriteModel(kModel, options.seed);
+  daemon_.WriteModel(kOtherModel, options.seed + 1);
+  daemon_.Host(kModel, /*trainable=*/true,
+               [](const absl::StatusOr<ModelDescription>& model) { PW_ASSERT_OK(model); });
+  daemon_.Settle();
   RecordVersion();
   for (int i = 0; i < options.trainers; ++i) {
     TrainerOptions trainer;
@@ -101,10 +107,12 @@ void Simulation::AdvanceTime() {
 }
 
 void Simulation::Operate() {
-  switch (random_.Below(4)) {
+  switch (random_.Below(5)) {
     case 0:
     case 1:
       return SwitchByChance();
+    case 4:
+      return CreateOrDelete();
     case 2:
       daemon_.catalog().Save(daemon_.principal(), kModel, "", nullptr,
                              [this](absl::StatusOr<SaveOutcome> outcome) {
@@ -124,6 +132,33 @@ void Simulation::Operate() {
                                });
       return;
   }
+}
+
+// Another model comes and goes while all work. A delete may meet its load.
+void Simulation::CreateOrDelete() {
+  if (!other_asked_for_) {
+    other_asked_for_ = true;
+    daemon_.Host(kOtherModel, /*trainable=*/false,
+                 [this](const absl::StatusOr<ModelDescription>& model) {
+                   PW_ASSERT_OK(model);
+                   EXPECT_EQ(model->planned_bytes, model->actual_bytes);
+                   ++counts_.loads;
+                 });
+    return;
+  }
+  DeleteModelSpec spec;
+  spec.name = kOtherModel;
+  daemon_.catalog().Delete(daemon_.principal(), spec,
+                           [this](const absl::StatusOr<DeleteOutcome>& outcome) {
+                             if (!outcome.ok()) {
+                               EXPECT_THAT(outcome, testing::AnyOf(HasReason(Reason::kModelBusy),
+                                                                   HasReason(Reason::kNotFound)))
+                                   << "it loads, or another delete was first";
+                               return;
+                             }
+                             other_asked_for_ = false;
+                             ++counts_.deletes;
+                           });
 }
 
 // To any override, with or without a release; what may refuse it is known.
@@ -189,6 +224,10 @@ void Simulation::CheckNothingIsLeft() {
   daemon_.executor().RunFor(limits_.timeout + absl::Seconds(1));
   daemon_.Settle();
   EXPECT_EQ(daemon_.sessions().session_count(), 0);
+  if (other_asked_for_) {
+    CreateOrDelete();
+    daemon_.Settle();
+  }
   const ModelDescription model = *daemon_.catalog().Describe(kModel);
   EXPECT_EQ(model.lease_count, 0);
   EXPECT_EQ(model.planned_bytes, model.actual_bytes);

@@ -39,6 +39,8 @@ struct SimulationCounts {
   int64_t saves = 0;
   int64_t verifies = 0;
   int64_t stalls = 0;
+  int64_t loads = 0;
+  int64_t deletes = 0;
 };
 
 // Windows so small that operations cross them all the time.
@@ -59,6 +61,7 @@ class Simulation {
   void AdvanceTime();
   void Operate();
   void SwitchByChance();
+  void CreateOrDelete();
   void RecordVersion();
   void StallOrResume();
   void CheckMemory();
@@ -73,6 +76,7 @@ class Simulation {
   VersionHistory history_;
   int64_t idle_bytes_ = 0;  // of the daemon without models
   std::vector<std::unique_ptr<SimTrainer>> trainers_;
+  bool other_asked_for_ = false;
   SimulationCounts counts_;
 };
 

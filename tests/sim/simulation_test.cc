@@ -35,13 +35,16 @@ TEST_P(SimulationTest, EveryAnswerIsRightAndNothingIsLeft) {
               << counts.backwards << " backwards, " << counts.failures << " refused, "
               << counts.sessions << " sessions, " << counts.switches << " switches ("
               << counts.refused_switches << " refused), " << counts.saves << " saves, "
-              << counts.verifies << " verifies, " << counts.stalls << " stalled readers\n";
+              << counts.verifies << " verifies, " << counts.stalls << " stalled readers, "
+              << counts.loads << " loads, " << counts.deletes << " deletes\n";
     // A run in which nothing happens proves nothing.
     EXPECT_GT(counts.forwards, 10);
     EXPECT_GT(counts.backwards, 3);
     EXPECT_GT(counts.switches, 0);
     EXPECT_GT(counts.verifies, 0);
     EXPECT_GT(counts.stalls, 0);
+    EXPECT_GT(counts.loads, 0);
+    EXPECT_GT(counts.deletes, 0);
   }
 }
 
