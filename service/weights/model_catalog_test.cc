@@ -107,6 +107,10 @@ TEST_F(ModelCatalogTest, StateIsAnnouncedAndTheNameIsTakenAtOnce) {
   LeaseRequest request;
   request.model = "m";
   EXPECT_THAT(catalog().Lease(std::move(request)), HasReason(Reason::kModelBusy));
+  ReadWeightsSpec read;
+  read.name = "m";
+  read.plane = PlaneKind::kRow;
+  EXPECT_THAT(catalog().ReadWeights(principal_, read).status(), HasReason(Reason::kModelBusy));
   EXPECT_THAT(Delete(Deletion("m")), HasReason(Reason::kModelBusy)) << "it was still loading";
   EXPECT_TRUE(created);
   EXPECT_THAT(Create(Spec("m")), HasReason(Reason::kAlreadyExists, HasSubstr("\"m\"")));
