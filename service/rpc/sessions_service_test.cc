@@ -2,7 +2,6 @@
 // in which a stream ends.
 #include "service/rpc/sessions_service.h"
 
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -30,6 +29,7 @@
 #include "service/session/session_table.h"
 #include "service/weights/fake_lease_source.h"
 #include "tests/testing/integer_model.h"
+#include "tests/testing/raw_stream.h"
 #include "tests/testing/socket_directory.h"
 #include "tests/testing/status_matchers.h"
 
@@ -251,36 +251,10 @@ TEST_F(SessionsServiceTest, ViolationIsTheLastFrame) {
 // Sends bytes of its own choice as the first message of a stream and gives the
 // status in the `ended` frame that comes back.
 absl::Status EndAfter(const std::shared_ptr<grpc::Channel>& channel, const std::string& bytes) {
-  grpc::GenericStub stub(channel);
-  grpc::CompletionQueue queue;
-  grpc::ClientContext context;
-  const auto wait = [&queue] {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue.Next(&tag, &ok) && ok;
-  };
-  const auto call = stub.PrepareCall(&context, "/planewise.v1.Sessions/Stream", &queue);
-  call->StartCall(nullptr);
-  EXPECT_TRUE(wait());
-  const grpc::Slice slice(bytes);
-  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-  EXPECT_TRUE(wait());
-  grpc::ByteBuffer answer;
-  call->Read(&answer, nullptr);
-  EXPECT_TRUE(wait());
-  std::vector<grpc::Slice> slices;
-  answer.Dump(&slices);
-  std::string text;
-  for (const grpc::Slice& part : slices) {
-    text.append(reinterpret_cast<const char*>(part.begin()), part.size());
-  }
+  const RawAnswer answer = ExchangeRaw(channel, "/planewise.v1.Sessions/Stream", bytes);
+  PW_EXPECT_OK(StatusFromGrpc(answer.status));
   v1::ServerFrame frame;
-  EXPECT_TRUE(frame.ParseFromString(text));
-  grpc::Status status;
-  call->Finish(&status, nullptr);
-  EXPECT_TRUE(wait());
-  PW_EXPECT_OK(StatusFromGrpc(status));
-  queue.Shutdown();
+  EXPECT_TRUE(frame.ParseFromString(answer.bytes));
   return StatusFromProto(frame.ended().status());
 }
 

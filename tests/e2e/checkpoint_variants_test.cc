@@ -14,6 +14,7 @@
 #include "core/numeric/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/collected_weights.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/testing/hf_model.h"
 #include "tests/testing/status_matchers.h"
@@ -22,20 +23,6 @@ namespace planewise {
 namespace {
 
 using testing::SizeIs;
-
-// The bytes of every part by "weight/part".
-class Collect final : public WeightSink {
- public:
-  std::map<std::string, std::string> parts;
-
-  absl::StatusOr<absl::Span<char>> Begin(const v1::ReadTensorHeader& header) override {
-    std::string& bytes =
-        parts[absl::StrCat(header.weight(), "/", v1::PlanePart_Name(header.part()))];
-    bytes.resize(header.size_bytes());
-    return absl::MakeSpan(bytes);
-  }
-  absl::Status End(const v1::ReadTensorHeader&) override { return absl::OkStatus(); }
-};
 
 // Every value of an F32 tensor.
 std::vector<float> ValuesOf(const ModelTensor& tensor) {
@@ -79,7 +66,7 @@ class CheckpointVariantsTest : public testing::Test {
   std::map<std::string, std::string> Load(const std::string& name, const std::string& path) {
     v1::CreateModelRequest create = CreateRequest(name, path, v1::BACKWARD_OVERRIDE_DEQUANTIZED);
     PW_EXPECT_OK(client_->CreateModel(create));
-    Collect sink;
+    CollectedWeights sink;
     v1::ReadWeightsRequest read;
     read.set_name(name);
     for (const v1::Plane plane : {v1::PLANE_ROW, v1::PLANE_HIGH_PRECISION}) {

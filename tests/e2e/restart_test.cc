@@ -12,6 +12,7 @@
 #include "core/base/posix_file_system.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/collected_weights.h"
 #include "tests/e2e/daemon_process.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/testing/hf_model.h"
@@ -24,20 +25,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-// Every part of every weight by "weight/plane/part".
-class Collect final : public WeightSink {
- public:
-  std::map<std::string, std::string> parts;
-
-  absl::StatusOr<absl::Span<char>> Begin(const v1::ReadTensorHeader& header) override {
-    std::string& bytes = parts[header.weight() + "/" + v1::Plane_Name(header.plane()) + "/" +
-                               v1::PlanePart_Name(header.part())];
-    bytes.resize(header.size_bytes());
-    return absl::MakeSpan(bytes);
-  }
-  absl::Status End(const v1::ReadTensorHeader&) override { return absl::OkStatus(); }
-};
 
 class RestartTest : public testing::Test {
  protected:
@@ -69,7 +56,7 @@ class RestartTest : public testing::Test {
 
   // Every byte of the model: both planes of the weights, and the biases.
   static std::map<std::string, std::string> ReadAll(Client& client) {
-    Collect sink;
+    CollectedWeights sink;
     v1::ReadWeightsRequest request;
     request.set_name("m");
     for (const v1::Plane plane : {v1::PLANE_ROW, v1::PLANE_COLUMN, v1::PLANE_HIGH_PRECISION}) {
