@@ -10,6 +10,7 @@
 
 namespace planewise {
 
+// As total_bytes: nobody has said how much there is.
 inline constexpr int64_t kTotalUnknown = -1;
 
 // "quantize  [#########           ]  45%  1.2 GiB of 2.7 GiB  encoder.layer.3..." in at most

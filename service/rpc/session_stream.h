@@ -2,9 +2,9 @@
 #define PLANEWISE_SERVICE_RPC_SESSION_STREAM_H_
 // Sessions.Stream on gRPC: carries frames between the wire and the session
 // table, one read and one write in flight; a few frames that were read may wait
-// for the executor. Tensor bytes do not pass through
-// protobuf: read, they go from gRPC's slices to the session; written, they are
-// lent from where they lie.
+// for the executor, or for their bytes to be copied. Tensor bytes do not pass
+// through protobuf: read, they go from gRPC's slices to the session; written, they
+// are lent from where they lie.
 //
 // Not here: what a frame means (service/session/), how it is encoded
 // (proto/frame/).

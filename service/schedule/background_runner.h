@@ -1,7 +1,8 @@
 #ifndef PLANEWISE_SERVICE_SCHEDULE_BACKGROUND_RUNNER_H_
 #define PLANEWISE_SERVICE_SCHEDULE_BACKGROUND_RUNNER_H_
 // Where work runs that blocks or takes long (reading files, quantizing, GEMMs,
-// copying), so that logic on the executor never waits. Results come back as tasks on the executor.
+// copying), so that logic on the executor never waits. Results come back as tasks
+// on the executor.
 //
 // Not here: the real one (thread_runner.h), the simulated one
 // (tests/testing/sim_background_runner.h).

@@ -19,8 +19,8 @@ namespace planewise {
 // the runner.
 class ThreadRunner final : public BackgroundRunner {
  public:
-  // One for two cores: while these copy what came, the others receive. More than
-  // eight copy faster than any host's memory takes it.
+  // One for two cores: while these copy what came, the others receive. At most
+  // eight: more have not been measured.
   static int DefaultTransportThreads();
 
   // `executor` lives until Stop() has returned.

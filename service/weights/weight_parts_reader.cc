@@ -132,20 +132,11 @@ class WeightPartsReader final : public WeightReader {
   size_t next_ = 0;
 };
 
-// Weights and biases.
-std::vector<std::shared_ptr<const PrimaryWeight>> AllWeights(const ModelVersion& version) {
-  std::vector<std::shared_ptr<const PrimaryWeight>> weights;
-  for (const HostedLayer& layer : version.layers) {
-    weights.push_back(layer.weight);
-    if (layer.bias != nullptr) weights.push_back(layer.bias);
-  }
-  return weights;
-}
-
 absl::StatusOr<std::shared_ptr<const PrimaryWeight>> FindWeight(const ModelVersion& version,
                                                                 const std::string& name) {
-  for (std::shared_ptr<const PrimaryWeight>& weight : AllWeights(version)) {
-    if (weight->name == name) return std::move(weight);
+  for (const HostedLayer& layer : version.layers) {
+    if (layer.weight->name == name) return layer.weight;
+    if (layer.bias != nullptr && layer.bias->name == name) return layer.bias;
   }
   return Error(Reason::kNotFound,
                absl::StrCat("model \"", version.model, "\" version ", version.version.value(),
@@ -174,6 +165,27 @@ absl::Status AddRequests(const std::shared_ptr<const PrimaryWeight>& weight,
   return absl::OkStatus();
 }
 
+// The arrays of every weight and bias; with `plane`, of those that store it.
+absl::StatusOr<std::vector<PartRequest>> RequestsForAll(const ModelVersion& version,
+                                                        const ReadWeightsSpec& spec) {
+  std::vector<PartRequest> requests;
+  for (const HostedLayer& layer : version.layers) {
+    for (const auto& weight : {layer.weight, layer.bias}) {
+      if (weight == nullptr) continue;
+      if (spec.plane.has_value() && PlaneOf(*weight, *spec.plane) == nullptr) continue;
+      PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
+    }
+  }
+  if (requests.empty() && spec.plane.has_value()) {
+    return Error(Reason::kNotFound,
+                 absl::StrCat("model \"", version.model, "\" version ", version.version.value(),
+                              ": no weight has its ", Name(*spec.plane),
+                              " plane stored; describe it to see which are"))
+        .With("model", version.model);
+  }
+  return requests;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WeightReader>> MakeWeightReader(
@@ -196,17 +208,7 @@ absl::StatusOr<std::unique_ptr<WeightReader>> MakeWeightReader(
     PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
   }
   if (spec.weights.empty()) {
-    for (const std::shared_ptr<const PrimaryWeight>& weight : AllWeights(*version)) {
-      if (spec.plane.has_value() && PlaneOf(*weight, *spec.plane) == nullptr) continue;
-      PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
-    }
-    if (requests.empty()) {
-      return Error(Reason::kNotFound,
-                   absl::StrCat("model \"", version->model, "\" version ",
-                                version->version.value(), ": no weight has its ",
-                                Name(*spec.plane), " plane stored; describe it to see which are"))
-          .With("model", version->model);
-    }
+    PW_ASSIGN_OR_RETURN(requests, RequestsForAll(*version, spec));
   }
   return std::make_unique<WeightPartsReader>(state, std::move(lease), std::move(requests),
                                              spec.dequantize_to);
