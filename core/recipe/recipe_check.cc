@@ -12,12 +12,33 @@ std::string ShapeViolation::ToString(Format format) const {
                       Name(format), " needs a multiple of ", modulus, "; pad to ", padded);
 }
 
+namespace {
+
+// What both dimensions of a weight must be multiples of. Block and per-tensor FP8
+// quantize ragged edges; the shapes that their GEMMs take are a device's matter.
+int64_t ShapeModulus(Format format) {
+  switch (format) {
+    case Format::kMxfp8:
+      return kMxfp8Block;
+    case Format::kNvfp4:
+      return kNvfp4Block;
+    case Format::kNone:
+    case Format::kFp8Block:
+    case Format::kFp8Current:
+    case Format::kFp8Delayed:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
 std::vector<ShapeViolation> ShapeViolations(const Recipe& recipe, MatrixShape shape) {
   std::vector<ShapeViolation> violations;
-  if (recipe.format != Format::kMxfp8) return violations;
-  const auto check = [&violations](absl::string_view dimension, int64_t value) {
-    if (value % kMxfp8Block == 0) return;
-    violations.push_back({dimension, value, kMxfp8Block, RoundUp(value, kMxfp8Block)});
+  const int64_t modulus = ShapeModulus(recipe.format);
+  const auto check = [&](absl::string_view dimension, int64_t value) {
+    if (value % modulus == 0) return;
+    violations.push_back({dimension, value, modulus, RoundUp(value, modulus)});
   };
   check("out_features", shape.out);
   check("in_features", shape.in);

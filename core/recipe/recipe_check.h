@@ -29,7 +29,7 @@ struct ShapeViolation {
 };
 
 // The rules that a weight [out, in] breaks; empty if it fits. MXFP8 needs both
-// dimensions in whole blocks of 32; high precision takes any shape.
+// dimensions in whole blocks of 32, NVFP4 of 16; the others take any shape.
 std::vector<ShapeViolation> ShapeViolations(const Recipe& recipe, MatrixShape shape);
 
 // The same as a status. INVALID_ARGUMENT / SHAPE_NOT_DIVISIBLE that names the

@@ -29,8 +29,7 @@ TEST(RecipeCheckTest, ListsOnlyTheRulesThatAreBroken) {
     std::vector<std::string> broken;
   };
   const Case cases[] = {
-      {{3072, 767},
-       {"in_features 767 % 32 = 31; mxfp8 needs a multiple of 32; pad to 768"}},
+      {{3072, 767}, {"in_features 767 % 32 = 31; mxfp8 needs a multiple of 32; pad to 768"}},
       {{16, 64}, {"out_features 16 % 32 = 16; mxfp8 needs a multiple of 32; pad to 32"}},
       {{33, 1},
        {"out_features 33 % 32 = 1; mxfp8 needs a multiple of 32; pad to 64",

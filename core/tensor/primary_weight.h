@@ -5,7 +5,8 @@
 // Invariants, cited by tests:
 //  1. A quantized weight has a row plane; a high-precision one has exactly the
 //     high-precision plane.
-//  2. Every plane's layout is PlaneLayoutFor(format, geometry, kind, shape).
+//  2. Every plane's layout is PlaneLayoutFor(format, geometry, kind, shape), and
+//     its buffers have that many bytes.
 //  3. Padding bytes of scales are 0.
 //  4. A plane is read only if its epoch equals its weight's.
 //  5. Planes are immutable once shared.
@@ -35,6 +36,11 @@ struct Plane {
   WeightVersion epoch;  // the version it was made from
   HostBuffer payload;   // layout.payload_bytes
   HostBuffer scales;    // layout.scale_bytes, compact order
+  HostBuffer state;     // layout.state_bytes, F32
+
+  HostBuffer& buffer(PlanePart part);
+  const HostBuffer& buffer(PlanePart part) const;
+  int64_t stored_bytes() const;
   // MXFP8 only; nullopt if every block is zero.
   std::optional<ExponentRange> exponents;
 };
@@ -45,7 +51,8 @@ struct PrimaryWeight {
   DType nominal = DType::kBF16;  // the type the weight stands for
   Format format = Format::kNone;
   BlockGeometry geometry = BlockGeometry::k1D;
-  WeightVersion epoch;  // the version that last changed it
+  int64_t amax_history_length = 0;  // of fp8_delayed
+  WeightVersion epoch;              // the version that last changed it
   std::shared_ptr<const Plane> row;
   std::shared_ptr<const Plane> column;
   std::shared_ptr<const Plane> high_precision;
