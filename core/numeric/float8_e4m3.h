@@ -24,6 +24,7 @@ struct Float8E4M3 {
   static constexpr int kBias = 7;
   static constexpr float kMax = 448.0f;
   static constexpr uint32_t kMaxCode = 0x7E;
+  static constexpr uint32_t kSignBit = 0x80;
 
   // Nearest, ties to even, then saturating: above 448, infinity included, gives
   // the largest finite code. Keeps the sign of zero and of what rounds to zero.
@@ -31,8 +32,7 @@ struct Float8E4M3 {
   static constexpr Float8E4M3 FromFloat(float value) {
     if (IsNan(value)) return {0x7F};
     const uint32_t sign = (std::bit_cast<uint32_t>(value) >> 24) & 0x80;
-    const uint32_t magnitude =
-        std::min(RoundToSmallFloat<kMantissaBits, kBias>(value), kMaxCode);
+    const uint32_t magnitude = std::min(RoundToSmallFloat<kMantissaBits, kBias>(value), kMaxCode);
     return {static_cast<uint8_t>(sign | magnitude)};
   }
 

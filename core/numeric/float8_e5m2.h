@@ -24,6 +24,7 @@ struct Float8E5M2 {
   static constexpr float kMax = 57344.0f;
   static constexpr uint32_t kMaxCode = 0x7B;
   static constexpr uint32_t kInfinity = 0x7C;
+  static constexpr uint32_t kSignBit = 0x80;
 
   // Nearest, ties to even, then saturating: above 57344, infinity included,
   // gives the largest finite code, so the code for infinity is never made.
@@ -32,8 +33,7 @@ struct Float8E5M2 {
   static constexpr Float8E5M2 FromFloat(float value) {
     if (IsNan(value)) return {0x7F};
     const uint32_t sign = (std::bit_cast<uint32_t>(value) >> 24) & 0x80;
-    const uint32_t magnitude =
-        std::min(RoundToSmallFloat<kMantissaBits, kBias>(value), kMaxCode);
+    const uint32_t magnitude = std::min(RoundToSmallFloat<kMantissaBits, kBias>(value), kMaxCode);
     return {static_cast<uint8_t>(sign | magnitude)};
   }
 
@@ -42,9 +42,8 @@ struct Float8E5M2 {
   constexpr float ToFloat() const {
     const uint32_t magnitude = bits & 0x7Fu;
     if (magnitude > kInfinity) return kCanonicalNan;
-    const float wide = magnitude == kInfinity
-                           ? std::bit_cast<float>(0x7F800000u)
-                           : WidenSmallFloat<kMantissaBits, kBias>(magnitude);
+    const float wide = magnitude == kInfinity ? std::bit_cast<float>(0x7F800000u)
+                                              : WidenSmallFloat<kMantissaBits, kBias>(magnitude);
     return (bits & 0x80u) != 0 ? -wide : wide;
   }
 
