@@ -16,6 +16,7 @@
 #include "core/base/file_system.h"
 #include "core/base/posix_file_system.h"
 #include "core/numeric/bfloat16.h"
+#include "core/numeric/float4_e2m1.h"
 #include "core/numeric/float8_e4m3.h"
 #include "core/numeric/float8_e5m2.h"
 #include "core/numeric/scale_e8m0.h"
@@ -96,9 +97,8 @@ class GoldenFileTest : public testing::TestWithParam<GoldenFile> {};
 TEST_P(GoldenFileTest, HasTheBytesAndTensorsOfTheManifest) {
   const GoldenFile& golden = GetParam();
   EXPECT_THAT(Sha256OfGoldenFile(golden.name), IsOkAndHolds(golden.sha256));
-  PW_ASSERT_OK_AND_ASSIGN(
-      const FileInfo info,
-      PosixFileSystem().Stat(JoinPath(GoldenDirectory(), golden.name)));
+  PW_ASSERT_OK_AND_ASSIGN(const FileInfo info,
+                          PosixFileSystem().Stat(JoinPath(GoldenDirectory(), golden.name)));
   EXPECT_EQ(info.size_bytes, golden.size_bytes);
   PW_ASSERT_OK_AND_ASSIGN(const SafetensorsReader file, OpenGoldenFile(golden.name));
   std::map<std::string, GoldenTensorFacts> tensors;
@@ -223,8 +223,7 @@ TEST_P(Mxfp8GoldenTest, BothPlanesAtOnce) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Mxfp8GoldenTest);
-INSTANTIATE_TEST_SUITE_P(Golden, Mxfp8GoldenTest, testing::ValuesIn(Mxfp8Cases("input")),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Golden, Mxfp8GoldenTest, testing::ValuesIn(Mxfp8Cases("input")), CaseName);
 
 class Mxfp8DequantizeGoldenTest : public Mxfp8GoldenTest {};
 
@@ -237,9 +236,9 @@ TEST_P(Mxfp8DequantizeGoldenTest, RowPlane) {
   PW_ASSERT_OK_AND_ASSIGN(const std::vector<float> want,
                           ReadGoldenTensor<float>(*file_, "dequantized"));
   std::vector<float> values(want.size());
-  PW_ASSERT_OK(quantizer().DequantizeMxfp8(
-      {row.layout, row.payload.data(), row.scales.data()}, element_,
-      {values.data(), DType::kF32, source_.rows, source_.columns}));
+  PW_ASSERT_OK(
+      quantizer().DequantizeMxfp8({row.layout, row.payload.data(), row.scales.data()}, element_,
+                                  {values.data(), DType::kF32, source_.rows, source_.columns}));
   for (size_t i = 0; i < want.size(); ++i) {
     if (std::isnan(want[i]) && std::isnan(values[i])) continue;
     ASSERT_EQ(std::bit_cast<uint32_t>(values[i]), std::bit_cast<uint32_t>(want[i])) << i;
@@ -253,10 +252,11 @@ INSTANTIATE_TEST_SUITE_P(Golden, Mxfp8DequantizeGoldenTest,
 // ---- Elementary conversions -------------------------------------------------
 
 template <typename Code>
-void ExpectDecodeTable(const SafetensorsReader& file, const std::string& tensor) {
+void ExpectDecodeTable(const SafetensorsReader& file, const std::string& tensor,
+                       size_t code_count = 256) {
   SCOPED_TRACE(tensor);
   PW_ASSERT_OK_AND_ASSIGN(const std::vector<float> want, ReadGoldenTensor<float>(file, tensor));
-  ASSERT_EQ(want.size(), 256u);
+  ASSERT_EQ(want.size(), code_count);
   for (size_t code = 0; code < want.size(); ++code) {
     const float value = Code{static_cast<uint8_t>(code)}.ToFloat();
     if (std::isnan(want[code])) {
@@ -284,6 +284,7 @@ class ElementDecodeGoldenTest : public testing::TestWithParam<GoldenFile> {};
 
 TEST_P(ElementDecodeGoldenTest, EveryCode) {
   PW_ASSERT_OK_AND_ASSIGN(const SafetensorsReader file, OpenGoldenFile(GetParam().name));
+  ExpectDecodeTable<Float4E2M1>(file, "e2m1", 16);
   ExpectDecodeTable<Float8E4M3>(file, "e4m3");
   ExpectDecodeTable<Float8E5M2>(file, "e5m2");
   ExpectDecodeTable<ScaleE8M0>(file, "e8m0");
@@ -311,6 +312,8 @@ TEST_P(ElementEncodeGoldenTest, EveryInput) {
   if (GetParam().tensors.count("e8m0_roundup") != 0) {
     ExpectEncodes<uint8_t>(file, "e8m0_input", "e8m0_roundup",
                            [](float value) { return ScaleE8M0::RoundUp(value).bits; });
+    ExpectEncodes<uint8_t>(file, "e2m1_input", "e2m1",
+                           [](float value) { return Float4E2M1::FromFloat(value).bits; });
     ++checked;
   }
   EXPECT_EQ(checked, 1) << "a file with other tensors than this test knows";
