@@ -13,9 +13,8 @@ std::vector<const Plane*> PlanesOf(const PrimaryWeight& weight) {
 void AddParts(const PrimaryWeight& weight, std::vector<LivePart>& parts) {
   for (const Plane* plane : PlanesOf(weight)) {
     if (plane == nullptr) continue;
-    parts.push_back({&weight, plane, PlanePart::kPayload});
-    if (plane->layout.kind != PlaneKind::kHighPrecision) {
-      parts.push_back({&weight, plane, PlanePart::kScales});
+    for (const PlanePart part : kPlaneParts) {
+      if (plane->layout.Stores(part)) parts.push_back({&weight, plane, part});
     }
   }
 }
@@ -27,6 +26,7 @@ StoredWeight DescribeWeight(const PrimaryWeight& weight, const StoredParts& stor
   described.nominal = weight.nominal;
   described.format = weight.format;
   described.geometry = weight.geometry;
+  described.amax_history_length = weight.amax_history_length;
   described.epoch = weight.epoch;
   for (const Plane* plane : PlanesOf(weight)) {
     if (plane == nullptr) continue;
@@ -34,9 +34,9 @@ StoredWeight DescribeWeight(const PrimaryWeight& weight, const StoredParts& stor
     const PlaneKind kind = plane->layout.kind;
     described_plane.kind = kind;
     described_plane.epoch = plane->epoch;
-    described_plane.payload = stored.by_name.at(PartName(weight.name, kind, PlanePart::kPayload));
-    if (kind != PlaneKind::kHighPrecision) {
-      described_plane.scales = stored.by_name.at(PartName(weight.name, kind, PlanePart::kScales));
+    for (const PlanePart part : kPlaneParts) {
+      if (!plane->layout.Stores(part)) continue;
+      described_plane.part(part) = stored.by_name.at(PartName(weight.name, kind, part));
     }
     described_plane.exponents = plane->exponents;
   }
@@ -47,16 +47,24 @@ StoredWeight DescribeWeight(const PrimaryWeight& weight, const StoredParts& stor
 
 std::string LivePart::name() const { return PartName(weight->name, plane->layout.kind, part); }
 
-absl::Span<const std::byte> LivePart::bytes() const {
-  return part == PlanePart::kPayload ? plane->payload.bytes() : plane->scales.bytes();
-}
+absl::Span<const std::byte> LivePart::bytes() const { return plane->buffer(part).bytes(); }
 
 SafetensorsTensor LivePart::tensor() const {
   const PlaneLayout& layout = plane->layout;
-  if (part == PlanePart::kPayload) {
-    return {name(), layout.payload_dtype, {layout.payload_rows, layout.payload_columns}};
+  switch (part) {
+    case PlanePart::kPayload:
+      if (layout.payload_dtype == DType::kF4E2M1) {
+        return {name(), DType::kU8, {layout.payload_rows, layout.payload_row_bytes()}};
+      }
+      return {name(), layout.payload_dtype, {layout.payload_rows, layout.payload_columns}};
+    case PlanePart::kScales: {
+      const DType dtype = layout.scale_dtype == DType::kF32 ? DType::kF32 : DType::kU8;
+      return {name(), dtype, {layout.scale_rows, layout.scale_columns}};
+    }
+    case PlanePart::kState:
+      break;
   }
-  return {name(), DType::kU8, {layout.scale_rows, layout.scale_columns}};
+  return {name(), DType::kF32, {layout.state_elements()}};
 }
 
 std::vector<LivePart> LivePartsOf(const ModelVersion& version) {

@@ -26,7 +26,8 @@ struct LivePart {
 
   std::string name() const;
   absl::Span<const std::byte> bytes() const;
-  // As a tensor of a segment: payloads as they are, scales as U8.
+  // As a tensor of a segment, in types that every reader of safetensors knows:
+  // scales of one byte and packed elements are U8.
   SafetensorsTensor tensor() const;
 };
 

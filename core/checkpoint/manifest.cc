@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
@@ -60,10 +61,9 @@ absl::Status CheckPlaneKinds(const StoredWeight& weight) {
   }
   const bool high_precision = weight.format == Format::kNone;
   const bool sound = !weight.planes.empty() &&
-                     (high_precision
-                          ? weight.planes.front().kind == PlaneKind::kHighPrecision
-                          : weight.planes.front().kind == PlaneKind::kRow &&
-                                weight.planes.back().kind != PlaneKind::kHighPrecision);
+                     (high_precision ? weight.planes.front().kind == PlaneKind::kHighPrecision
+                                     : weight.planes.front().kind == PlaneKind::kRow &&
+                                           weight.planes.back().kind != PlaneKind::kHighPrecision);
   if (!sound) {
     return Broken(4, absl::StrCat("\"", weight.name, "\" of format ", Name(weight.format),
                                   " has the wrong planes"));
@@ -77,28 +77,26 @@ absl::Status CheckPlane(const Manifest& manifest, const StoredWeight& weight,
       absl::StrCat("the ", Name(plane.kind), " plane of \"", weight.name, "\"");
   if (plane.epoch != weight.epoch || plane.epoch == WeightVersion() ||
       plane.epoch > manifest.version) {
-    return Broken(5, absl::StrCat(what, " has epoch ", plane.epoch.value(), ", its weight ",
-                                  weight.epoch.value(), ", the version is ",
-                                  manifest.version.value()));
+    return Broken(
+        5, absl::StrCat(what, " has epoch ", plane.epoch.value(), ", its weight ",
+                        weight.epoch.value(), ", the version is ", manifest.version.value()));
   }
-  const absl::StatusOr<PlaneLayout> layout = PlaneLayoutFor(
-      weight.format, weight.geometry, plane.kind, weight.shape, weight.nominal);
+  const absl::StatusOr<PlaneLayout> layout = weight.LayoutOf(plane.kind);
   if (!layout.ok()) return Broken(6, absl::StrCat(what, ": ", layout.status().message()));
-  if (plane.payload.length != layout->payload_bytes) {
-    return Broken(6, absl::StrCat(what, " has ", plane.payload.length,
-                                  " payload bytes; its shape requires ", layout->payload_bytes));
+  for (const PlanePart part : kPlaneParts) {
+    const std::optional<StoredPart>& stored = plane.part(part);
+    const bool wanted = layout->Stores(part);
+    if (stored.has_value() != wanted) {
+      return Broken(6, absl::StrCat(what, wanted ? " lacks its " : " has ", Name(part)));
+    }
+    if (stored && stored->length != layout->SizeBytesOf(part)) {
+      return Broken(6, absl::StrCat(what, " has ", stored->length, " bytes of ", Name(part),
+                                    "; its shape requires ", layout->SizeBytesOf(part)));
+    }
   }
-  const bool wants_scales = plane.kind != PlaneKind::kHighPrecision;
-  if (plane.scales.has_value() != wants_scales) {
-    return Broken(6, absl::StrCat(what, wants_scales ? " lacks its scales" : " has scales"));
-  }
-  if (plane.scales && plane.scales->length != layout->scale_bytes) {
-    return Broken(6, absl::StrCat(what, " has ", plane.scales->length,
-                                  " scale bytes; its shape requires ", layout->scale_bytes));
-  }
-  if (plane.exponents && (!plane.scales || plane.exponents->min < 0 ||
-                          plane.exponents->min > plane.exponents->max ||
-                          plane.exponents->max > kE8M0FiniteMax)) {
+  if (plane.exponents &&
+      (layout->scale_dtype != DType::kF8E8M0 || plane.exponents->min < 0 ||
+       plane.exponents->min > plane.exponents->max || plane.exponents->max > kE8M0FiniteMax)) {
     return Broken(9, absl::StrCat(what, " has exponents ", plane.exponents->min, " to ",
                                   plane.exponents->max));
   }
@@ -107,6 +105,10 @@ absl::Status CheckPlane(const Manifest& manifest, const StoredWeight& weight,
 
 absl::Status CheckWeight(const Manifest& manifest, const StoredWeight& weight) {
   PW_RETURN_IF_ERROR(CheckPlaneKinds(weight));
+  if ((weight.amax_history_length != 0) != (weight.format == Format::kFp8Delayed)) {
+    return Broken(10, absl::StrCat("\"", weight.name, "\" of format ", Name(weight.format),
+                                   " has a history of ", weight.amax_history_length, " amaxes"));
+  }
   for (const StoredPlane& plane : weight.planes) {
     PW_RETURN_IF_ERROR(CheckPlane(manifest, weight, plane));
   }
@@ -124,8 +126,8 @@ absl::Status CheckLayer(const Manifest& manifest, const StoredLayer& layer) {
   }
   const bool column = layer.weight.planes.back().kind == PlaneKind::kColumn;
   if (!layer.decision.row || layer.decision.column != column) {
-    return Broken(8, absl::StrCat("the decision of layer \"", layer.name,
-                                  "\" differs from its planes"));
+    return Broken(
+        8, absl::StrCat("the decision of layer \"", layer.name, "\" differs from its planes"));
   }
   return absl::OkStatus();
 }
@@ -139,11 +141,11 @@ absl::Status CheckParts(const Manifest& manifest) {
                                     manifest.segments.size()));
     }
     const StoredSegment& segment = manifest.segments[static_cast<size_t>(part.segment)];
-    if (part.length < 0 || part.offset < segment.header_bytes ||
-        part.offset > segment.file_bytes || part.length > segment.file_bytes - part.offset) {
-      return Broken(7, absl::StrCat("\"", view.name(), "\" spans ", part.length, " bytes from ",
-                                    part.offset, " of segment \"", segment.file, "\", which has ",
-                                    segment.file_bytes));
+    if (part.length < 0 || part.offset < segment.header_bytes || part.offset > segment.file_bytes ||
+        part.length > segment.file_bytes - part.offset) {
+      return Broken(
+          7, absl::StrCat("\"", view.name(), "\" spans ", part.length, " bytes from ", part.offset,
+                          " of segment \"", segment.file, "\", which has ", segment.file_bytes));
     }
   }
   std::sort(parts.begin(), parts.end(), [](const StoredPartView& a, const StoredPartView& b) {
@@ -154,8 +156,8 @@ absl::Status CheckParts(const Manifest& manifest) {
     const StoredPart& before = *parts[i - 1].stored;
     const StoredPart& part = *parts[i].stored;
     if (before.segment == part.segment && before.offset + before.length > part.offset) {
-      return Broken(7, absl::StrCat("\"", parts[i - 1].name(), "\" and \"", parts[i].name(),
-                                    "\" overlap"));
+      return Broken(
+          7, absl::StrCat("\"", parts[i - 1].name(), "\" and \"", parts[i].name(), "\" overlap"));
     }
   }
   return absl::OkStatus();
@@ -163,16 +165,39 @@ absl::Status CheckParts(const Manifest& manifest) {
 
 void AddParts(const StoredWeight& weight, std::vector<StoredPartView>& parts) {
   for (const StoredPlane& plane : weight.planes) {
-    parts.push_back({&weight, &plane, PlanePart::kPayload, &plane.payload});
-    if (plane.scales) parts.push_back({&weight, &plane, PlanePart::kScales, &*plane.scales});
+    for (const PlanePart part : kPlaneParts) {
+      const std::optional<StoredPart>& stored = plane.part(part);
+      if (stored) parts.push_back({&weight, &plane, part, &*stored});
+    }
   }
 }
 
 }  // namespace
 
 std::string PartName(absl::string_view weight, PlaneKind kind, PlanePart part) {
-  return absl::StrCat(weight, "#", Name(kind),
-                      part == PlanePart::kPayload ? ".payload" : ".scales");
+  return absl::StrCat(weight, "#", Name(kind), ".", Name(part));
+}
+
+const std::optional<StoredPart>& StoredPlane::part(PlanePart part) const {
+  switch (part) {
+    case PlanePart::kPayload:
+      return payload;
+    case PlanePart::kScales:
+      return scales;
+    case PlanePart::kState:
+      break;
+  }
+  return state;
+}
+
+std::optional<StoredPart>& StoredPlane::part(PlanePart which) {
+  return const_cast<std::optional<StoredPart>&>(std::as_const(*this).part(which));
+}
+
+absl::StatusOr<PlaneLayout> StoredWeight::LayoutOf(PlaneKind kind) const {
+  PlaneOptions options;
+  options.amax_history_length = amax_history_length;
+  return PlaneLayoutFor(format, geometry, kind, shape, nominal, options);
 }
 
 std::vector<StoredPartView> Manifest::Parts() const {

@@ -10,11 +10,12 @@
 //  4. A quantized weight has a row plane, a high-precision one exactly the
 //     high-precision plane; planes of a weight are of distinct kinds.
 //  5. Every plane's epoch is its weight's, not 0 and not after the version.
-//  6. A plane's payload and scales have the lengths of PlaneLayoutFor; scales
-//     are there iff the layout has some.
+//  6. A plane's payload, scales and state are there iff PlaneLayoutFor's layout
+//     stores them, and have its lengths.
 //  7. Every part lies in its segment, behind the header, and no two overlap.
 //  8. The decision names the planes that are there.
-//  9. Exponent ranges are those of E8M0, on planes with scales only.
+//  9. Exponent ranges are those of E8M0, on planes with such scales only.
+// 10. A weight has a history of amaxes iff its format has one.
 //
 // Not here: bytes of a manifest (manifest_codec.h).
 
@@ -48,10 +49,13 @@ struct StoredPart {
 struct StoredPlane {
   PlaneKind kind = PlaneKind::kRow;
   WeightVersion epoch;
-  StoredPart payload;
+  std::optional<StoredPart> payload;  // nullopt: the row plane's serves
   std::optional<StoredPart> scales;
   std::optional<ExponentRange> exponents;
+  std::optional<StoredPart> state;
 
+  std::optional<StoredPart>& part(PlanePart part);
+  const std::optional<StoredPart>& part(PlanePart part) const;
   bool operator==(const StoredPlane&) const = default;
 };
 
@@ -63,7 +67,10 @@ struct StoredWeight {
   BlockGeometry geometry = BlockGeometry::k1D;
   WeightVersion epoch;
   std::vector<StoredPlane> planes;  // in order of kind
+  int64_t amax_history_length = 0;
 
+  // Errors as PlaneLayoutFor.
+  absl::StatusOr<PlaneLayout> LayoutOf(PlaneKind kind) const;
   bool operator==(const StoredWeight&) const = default;
 };
 
@@ -84,10 +91,10 @@ std::string PartName(absl::string_view weight, PlaneKind kind, PlanePart part);
 
 // A safetensors file of the model's segments directory.
 struct StoredSegment {
-  std::string file;             // its name there
+  std::string file;  // its name there
   int64_t file_bytes = 0;
-  int64_t header_bytes = 0;     // length field and JSON
-  uint64_t header_checksum = 0; // XXH3, 64 bits, of these bytes
+  int64_t header_bytes = 0;      // length field and JSON
+  uint64_t header_checksum = 0;  // XXH3, 64 bits, of these bytes
 
   bool operator==(const StoredSegment&) const = default;
 };
@@ -119,7 +126,7 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 
   // Every part: layer by layer, weight before bias, planes in order of kind,
-  // payload before scales.
+  // payload, scales, state.
   std::vector<StoredPartView> Parts() const;
 
   // DATA_LOSS / CORRUPT_FILE with the number of the first invariant that does

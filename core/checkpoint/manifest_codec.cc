@@ -1,5 +1,6 @@
 #include "core/checkpoint/manifest_codec.h"
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -15,7 +16,7 @@ namespace {
 // Fewest bytes of an item of each list, which bound what a count can ask for.
 constexpr size_t kStringBytesMin = 4;
 constexpr size_t kSegmentBytesMin = 4 + 8 + 8 + 8;
-constexpr size_t kPlaneBytesMin = 4 + 8 + 32 + 1 + 1;
+constexpr size_t kPlaneBytesMin = 4 + 8 + 1 + 1;
 constexpr size_t kLayerBytesMin = 4;
 constexpr size_t kLocalBytesMin = 4 + 4 + 4;
 constexpr size_t kDimensionBytes = 8;
@@ -24,15 +25,25 @@ constexpr size_t kDimensionBytes = 8;
 // file means. These are all that a file may name.
 constexpr PlaneKind kPlaneKinds[] = {PlaneKind::kRow, PlaneKind::kColumn,
                                      PlaneKind::kHighPrecision};
-constexpr PlanePolicy kPolicies[] = {PlanePolicy::kAuto, PlanePolicy::kBoth,
-                                     PlanePolicy::kRowOnly};
+constexpr PlanePolicy kPolicies[] = {PlanePolicy::kAuto, PlanePolicy::kBoth, PlanePolicy::kRowOnly};
 constexpr LayerKind kLayerKinds[] = {LayerKind::kLinear};
-constexpr Format kFormats[] = {Format::kNone, Format::kMxfp8};
+constexpr Format kFormats[] = {Format::kNone,     Format::kMxfp8,      Format::kNvfp4,
+                               Format::kFp8Block, Format::kFp8Current, Format::kFp8Delayed};
 constexpr BackwardOverride kOverrides[] = {
     BackwardOverride::kNone, BackwardOverride::kHighPrecision, BackwardOverride::kDequantized};
 constexpr Fp8Format kFp8Formats[] = {Fp8Format::kE4M3, Fp8Format::kHybrid};
 constexpr BlockGeometry kGeometries[] = {BlockGeometry::k1D, BlockGeometry::k2D};
+constexpr AmaxAlgorithm kAmaxAlgorithms[] = {AmaxAlgorithm::kMax, AmaxAlgorithm::kMostRecent};
 constexpr DType kNominals[] = {DType::kF32, DType::kBF16, DType::kF16};
+
+// Which arrays a plane has follows from what its weight says, so a manifest does
+// not say it. A plane that its weight cannot have is written without state.
+bool Stores(const StoredWeight& weight, PlaneKind kind, PlanePart part) {
+  StoredWeight any_shape = weight;
+  any_shape.shape = {};
+  const absl::StatusOr<PlaneLayout> layout = any_shape.LayoutOf(kind);
+  return layout.ok() ? layout->Stores(part) : part != PlanePart::kState;
+}
 
 class Encoder {
  public:
@@ -70,6 +81,25 @@ class Encoder {
     out_.String(Name(recipe.backward_override));
     out_.String(Name(recipe.fp8_format));
     out_.String(Name(recipe.weight_geometry));
+    switch (recipe.format) {
+      case Format::kNone:
+      case Format::kMxfp8:
+        break;
+      case Format::kNvfp4:
+        out_.U8(recipe.hadamard);
+        out_.U8(recipe.stochastic_rounding);
+        break;
+      case Format::kFp8Block:
+      case Format::kFp8Current:
+        out_.U8(recipe.power_of_two_scales);
+        out_.U32(std::bit_cast<uint32_t>(recipe.amax_epsilon));
+        break;
+      case Format::kFp8Delayed:
+        out_.U32(static_cast<uint32_t>(recipe.margin));
+        Put(recipe.amax_history_length);
+        out_.String(Name(recipe.amax_algorithm));
+        break;
+    }
   }
   void Put(const StoredSegment& segment) {
     out_.String(segment.file);
@@ -92,15 +122,17 @@ class Encoder {
     out_.String(Name(weight.nominal));
     out_.String(Name(weight.format));
     out_.String(Name(weight.geometry));
+    if (weight.format == Format::kFp8Delayed) Put(weight.amax_history_length);
     out_.U64(weight.epoch.value());
     PutList(weight.planes);
   }
   void Put(const StoredPlane& plane) {
     out_.String(Name(plane.kind));
     out_.U64(plane.epoch.value());
-    Put(plane.payload);
+    if (plane.payload) Put(*plane.payload);
     PutOptional(plane.scales);
     PutOptional(plane.exponents);
+    if (plane.state) Put(*plane.state);
   }
   void Put(const StoredPart& part) {
     Put(part.segment);
@@ -193,6 +225,25 @@ class Decoder {
     GetName(kOverrides, recipe.backward_override);
     GetName(kFp8Formats, recipe.fp8_format);
     GetName(kGeometries, recipe.weight_geometry);
+    switch (recipe.format) {
+      case Format::kNone:
+      case Format::kMxfp8:
+        break;
+      case Format::kNvfp4:
+        Get(recipe.hadamard);
+        Get(recipe.stochastic_rounding);
+        break;
+      case Format::kFp8Block:
+      case Format::kFp8Current:
+        Get(recipe.power_of_two_scales);
+        recipe.amax_epsilon = std::bit_cast<float>(in_.U32());
+        break;
+      case Format::kFp8Delayed:
+        recipe.margin = static_cast<int>(in_.U32());
+        Get(recipe.amax_history_length);
+        GetName(kAmaxAlgorithms, recipe.amax_algorithm);
+        break;
+    }
   }
   void Get(StoredSegment& segment) {
     Get(segment.file);
@@ -215,15 +266,18 @@ class Decoder {
     GetName(kNominals, weight.nominal);
     GetName(kFormats, weight.format);
     GetName(kGeometries, weight.geometry);
+    if (weight.format == Format::kFp8Delayed) Get(weight.amax_history_length);
     Get(weight.epoch);
-    GetList(kPlaneBytesMin, weight.planes);
+    const uint32_t count = in_.Count(kPlaneBytesMin);
+    for (uint32_t i = 0; i < count && in_.ok(); ++i) Get(weight, weight.planes.emplace_back());
   }
-  void Get(StoredPlane& plane) {
+  void Get(const StoredWeight& weight, StoredPlane& plane) {
     GetName(kPlaneKinds, plane.kind);
     Get(plane.epoch);
-    Get(plane.payload);
+    if (Stores(weight, plane.kind, PlanePart::kPayload)) Get(plane.payload.emplace());
     GetOptional(plane.scales);
     GetOptional(plane.exponents);
+    if (Stores(weight, plane.kind, PlanePart::kState)) Get(plane.state.emplace());
   }
   void Get(StoredPart& part) {
     Get(part.segment);

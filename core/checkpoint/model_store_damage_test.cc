@@ -294,8 +294,8 @@ TEST_F(ModelStoreDamageTest, VerificationLooksIntoPlanesWhoseChecksumsMatch) {
   // layers.0.up.weight [160, 96]: scales [160 of 256, 3 of 4].
   const PlaneFaultCase kCases[] = {
       {"a scale that is no number", true, 4, 255, {"1 scales are 255", "exponents"}},
-      {"padding at the end of a row", true, 3, 1, {"1 bytes of padding are not 0"}},
-      {"padding rows", true, 160 * 4, 1, {"1 bytes of padding are not 0"}},
+      {"padding at the end of a row", true, 3, 1, {"1 scales of padding are not 0"}},
+      {"padding rows", true, 160 * 4, 1, {"1 scales of padding are not 0"}},
   };
   for (const PlaneFaultCase& test : kCases) {
     SCOPED_TRACE(test.name);

@@ -126,11 +126,11 @@ TEST_F(ModelStoreTest, BytesOnDiskAreThePlannedBytes) {
           PlaneLayoutFor(layer.weight.format, layer.weight.geometry, plane.kind,
                          layer.weight.shape, layer.weight.nominal)
               .value();
-      EXPECT_EQ(plane.payload.length, layout.payload_bytes);
+      EXPECT_EQ(plane.payload ? plane.payload->length : 0, layout.payload_bytes);
       EXPECT_EQ(plane.scales ? plane.scales->length : 0, layout.scale_bytes);
       planned += layout.total_bytes();
     }
-    if (layer.bias) planned += layer.bias->planes[0].payload.length;
+    if (layer.bias) planned += layer.bias->planes[0].payload->length;
   }
   EXPECT_EQ(manifest.stored_bytes(), planned);
   EXPECT_EQ(model.stored_bytes(), planned);

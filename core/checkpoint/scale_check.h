@@ -3,27 +3,33 @@
 // What can be wrong with the scales of a plane whose bytes are those that were
 // written.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/quant/quantizer.h"
 #include "core/tensor/primary_weight.h"
 
 namespace planewise {
 
 struct ScaleFault {
-  int64_t byte_offset = 0;  // of the first scale at fault
+  int64_t byte_offset = 0;  // of the first value at fault
   std::string text;
 
   bool operator==(const ScaleFault&) const = default;
 };
 
-// Of a plane with E8M0 scales: scales of 255, which is no number; padding that
-// is not 0; exponents over non-zero blocks other than `recorded`.
+// Scales that are NaN, infinite or negative; padding that is not 0; of E8M0
+// scales, exponents over non-zero blocks other than `recorded`.
 std::vector<ScaleFault> ScaleFaultsOf(const ConstPlaneSpan& plane,
                                       const std::optional<ExponentRange>& recorded);
+
+// Of a plane's F32 state: amaxes or scales that are NaN or negative. An amax may be
+// infinite.
+std::optional<ScaleFault> StateFaultOf(absl::Span<const std::byte> state);
 
 }  // namespace planewise
 

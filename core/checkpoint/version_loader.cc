@@ -34,13 +34,20 @@ class Allocation {
     weight->nominal = stored.nominal;
     weight->format = stored.format;
     weight->geometry = stored.geometry;
+    weight->amax_history_length = stored.amax_history_length;
     weight->epoch = stored.epoch;
     for (const StoredPlane& stored_plane : stored.planes) {
       PW_ASSIGN_OR_RETURN(std::shared_ptr<const Plane> plane, Allocate(stored, stored_plane));
       switch (stored_plane.kind) {
-        case PlaneKind::kRow: weight->row = std::move(plane); break;
-        case PlaneKind::kColumn: weight->column = std::move(plane); break;
-        case PlaneKind::kHighPrecision: weight->high_precision = std::move(plane); break;
+        case PlaneKind::kRow:
+          weight->row = std::move(plane);
+          break;
+        case PlaneKind::kColumn:
+          weight->column = std::move(plane);
+          break;
+        case PlaneKind::kHighPrecision:
+          weight->high_precision = std::move(plane);
+          break;
       }
     }
     return weight;
@@ -59,15 +66,14 @@ class Allocation {
   absl::StatusOr<std::shared_ptr<const Plane>> Allocate(const StoredWeight& weight,
                                                         const StoredPlane& stored) {
     auto plane = std::make_shared<Plane>();
-    PW_ASSIGN_OR_RETURN(plane->layout, PlaneLayoutFor(weight.format, weight.geometry, stored.kind,
-                                                      weight.shape, weight.nominal));
+    PW_ASSIGN_OR_RETURN(plane->layout, weight.LayoutOf(stored.kind));
     plane->epoch = stored.epoch;
     plane->exponents = stored.exponents;
-    PW_ASSIGN_OR_RETURN(plane->payload, AllocateFor({&weight, &stored, PlanePart::kPayload,
-                                                     &stored.payload}));
-    if (stored.scales) {
-      PW_ASSIGN_OR_RETURN(plane->scales, AllocateFor({&weight, &stored, PlanePart::kScales,
-                                                      &*stored.scales}));
+    for (const PlanePart part : kPlaneParts) {
+      const std::optional<StoredPart>& stored_part = stored.part(part);
+      if (!stored_part) continue;
+      PW_ASSIGN_OR_RETURN(plane->buffer(part),
+                          AllocateFor({&weight, &stored, part, &*stored_part}));
     }
     return plane;
   }

@@ -18,14 +18,23 @@
 namespace planewise {
 namespace {
 
-int64_t StoredBytes(const StoredPlane& plane) {
-  return plane.payload.length + (plane.scales ? plane.scales->length : 0);
+int64_t LengthOf(const std::optional<StoredPart>& part) { return part ? part->length : 0; }
+
+// Room for a plane, and for a payload that it shares.
+int64_t BytesToCheck(const StoredWeight& weight) {
+  int64_t payload = 0;
+  int64_t rest = 0;
+  for (const StoredPlane& plane : weight.planes) {
+    payload = std::max(payload, LengthOf(plane.payload));
+    rest = std::max(rest, LengthOf(plane.scales) + LengthOf(plane.state));
+  }
+  return payload + rest;
 }
 
-int64_t LargestPlaneBytes(const Manifest& manifest) {
+int64_t LargestBytesToCheck(const Manifest& manifest) {
   int64_t largest = 0;
   for (const StoredPartView& part : manifest.Parts()) {
-    largest = std::max(largest, StoredBytes(*part.plane));
+    largest = std::max(largest, BytesToCheck(*part.weight));
   }
   return largest;
 }
@@ -110,30 +119,42 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  // Of a weight in order: where a column plane shares the row plane's payload, that
+  // is still in the buffer.
   absl::Status CheckPlane(const StoredWeight& weight, const StoredPlane& plane) {
-    const StoredPartView payload{&weight, &plane, PlanePart::kPayload, &plane.payload};
-    const absl::Span<std::byte> payload_bytes =
-        buffer_.mutable_bytes().subspan(0, static_cast<size_t>(plane.payload.length));
-    PW_ASSIGN_OR_RETURN(const bool payload_sound, CheckPart(payload, payload_bytes));
-    if (!plane.scales) return absl::OkStatus();
-
-    const StoredPartView scales{&weight, &plane, PlanePart::kScales, &*plane.scales};
-    const absl::Span<std::byte> scale_bytes =
-        buffer_.mutable_bytes().subspan(payload_bytes.size(),
-                                        static_cast<size_t>(plane.scales->length));
-    PW_ASSIGN_OR_RETURN(const bool scales_sound, CheckPart(scales, scale_bytes));
-    if (!payload_sound || !scales_sound) return absl::OkStatus();
-
-    PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
-                        PlaneLayoutFor(weight.format, weight.geometry, plane.kind, weight.shape,
-                                       weight.nominal));
-    const ConstPlaneSpan span{layout, reinterpret_cast<const uint8_t*>(payload_bytes.data()),
-                              reinterpret_cast<const uint8_t*>(scale_bytes.data())};
-    for (const ScaleFault& fault : ScaleFaultsOf(span, plane.exponents)) {
-      report_.findings.push_back({scales.name(), ReaderOf(scales)->path(),
-                                  scales.stored->offset + fault.byte_offset, fault.text});
+    PW_ASSIGN_OR_RETURN(const PlaneLayout layout, weight.LayoutOf(plane.kind));
+    absl::Span<std::byte> room = buffer_.mutable_bytes();
+    if (!plane.payload) room.remove_prefix(payload_length_);
+    ConstPlaneSpan span{layout, reinterpret_cast<const uint8_t*>(buffer_.data())};
+    for (const PlanePart part : kPlaneParts) {
+      const std::optional<StoredPart>& stored = plane.part(part);
+      if (!stored) continue;
+      const absl::Span<std::byte> bytes = room.subspan(0, static_cast<size_t>(stored->length));
+      room.remove_prefix(bytes.size());
+      PW_ASSIGN_OR_RETURN(const bool sound, CheckPart({&weight, &plane, part, &*stored}, bytes));
+      switch (part) {
+        case PlanePart::kPayload:
+          payload_sound_ = sound;
+          payload_length_ = bytes.size();
+          break;
+        case PlanePart::kScales:
+          if (sound) span.scales = reinterpret_cast<const uint8_t*>(bytes.data());
+          break;
+        case PlanePart::kState:
+          if (sound) AddFault({&weight, &plane, part, &*stored}, StateFaultOf(bytes));
+          break;
+      }
     }
+    if (!payload_sound_ || span.scales == nullptr) return absl::OkStatus();
+    const StoredPartView scales{&weight, &plane, PlanePart::kScales, &*plane.scales};
+    for (const ScaleFault& fault : ScaleFaultsOf(span, plane.exponents)) AddFault(scales, fault);
     return absl::OkStatus();
+  }
+
+  void AddFault(const StoredPartView& part, const std::optional<ScaleFault>& fault) {
+    if (!fault) return;
+    report_.findings.push_back({part.name(), ReaderOf(part)->path(),
+                                part.stored->offset + fault->byte_offset, fault->text});
   }
 
   // Reads a part; false if it is not as written.
@@ -152,7 +173,9 @@ class Verifier {
   FileSystem& file_system_;
   const absl::string_view segments_;
   const Manifest& manifest_;
-  HostBuffer buffer_;  // holds one plane
+  HostBuffer buffer_;          // holds one plane, and the payload that it shares
+  size_t payload_length_ = 0;  // of the payload at the buffer's start
+  bool payload_sound_ = false;
   TransferMeter& meter_;
   std::vector<std::optional<SegmentReader>> readers_;  // nullopt: damaged
   VerifyReport report_;
@@ -179,7 +202,7 @@ absl::StatusOr<VerifyReport> VerifyVersion(FileSystem& file_system, absl::string
   const std::string what = absl::StrCat("verification of model \"", manifest.model, "\"");
   PW_ASSIGN_OR_RETURN(HostBuffer buffer,
                       HostBuffer::AllocateUninitialized(budget, MemoryUse::kTransient,
-                                                        LargestPlaneBytes(manifest), what));
+                                                        LargestBytesToCheck(manifest), what));
   TransferMeter meter(control, what, manifest.stored_bytes());
   return Verifier(file_system, segments, manifest, std::move(buffer), meter).Run();
 }

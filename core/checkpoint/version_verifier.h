@@ -34,9 +34,9 @@ VerifyFinding FindingOf(std::string object, const absl::Status& damage);
 struct VerifyReport {
   WeightVersion version;
   int64_t checked_bytes = 0;
-  int64_t tensor_count = 0;  // parts: payloads and scales
+  int64_t tensor_count = 0;             // parts: payloads and scales
   std::vector<VerifyFinding> findings;  // empty: all is well
-  absl::Status damage;  // OK: every byte is as written; else the first that is not
+  absl::Status damage;                  // OK: every byte is as written; else the first that is not
 };
 
 // `segments` is the model's segments directory. RESOURCE_EXHAUSTED for the

@@ -141,6 +141,30 @@ std::ostream& operator<<(std::ostream& out, const MatrixShape& shape) {
   return out << "[" << shape.out << ", " << shape.in << "]";
 }
 
+bool PlaneLayout::Stores(PlanePart part) const {
+  switch (part) {
+    case PlanePart::kPayload:
+      return !shares_row_payload;
+    case PlanePart::kScales:
+      return kind != PlaneKind::kHighPrecision && !shares_row_scales;
+    case PlanePart::kState:
+      return state_bytes > 0;
+  }
+  return false;
+}
+
+int64_t PlaneLayout::SizeBytesOf(PlanePart part) const {
+  switch (part) {
+    case PlanePart::kPayload:
+      return payload_bytes;
+    case PlanePart::kScales:
+      return scale_bytes;
+    case PlanePart::kState:
+      return state_bytes;
+  }
+  return 0;
+}
+
 absl::StatusOr<PlaneLayout> PlaneLayoutFor(Format format, BlockGeometry geometry, PlaneKind kind,
                                            MatrixShape shape, DType nominal,
                                            const PlaneOptions& options) {

@@ -30,6 +30,8 @@ std::ostream& operator<<(std::ostream& out, PlaneKind kind);
 // The arrays of a plane: element codes; scales in compact order; F32 state.
 enum class PlanePart : uint8_t { kPayload, kScales, kState };
 
+inline constexpr PlanePart kPlaneParts[] = {PlanePart::kPayload, PlanePart::kScales,
+                                            PlanePart::kState};
 absl::string_view Name(PlanePart part);  // payload, scales, state
 
 // A weight [out, in]; also an activation [tokens, in] with out = tokens.
@@ -84,6 +86,9 @@ struct PlaneLayout {
 
   bool operator==(const PlaneLayout&) const = default;
   int64_t total_bytes() const { return payload_bytes + scale_bytes + state_bytes; }
+  // Has the plane this array of its own?
+  bool Stores(PlanePart part) const;
+  int64_t SizeBytesOf(PlanePart part) const;
   int64_t state_elements() const { return state_bytes / int64_t{sizeof(float)}; }
   // Bytes from one payload row to the next.
   int64_t payload_row_bytes() const {
