@@ -7,7 +7,6 @@ Run by tools/demo. Exit code 1 if anything it claims is not so.
 import argparse
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import tempfile
 import time
 
 import planewise
+import pretrained
 import synthetic
 import tasks
 from daemon import Daemon
@@ -101,23 +101,23 @@ def load(client, model_directory):
         )
 
 
-def run_training(name, classifier, data, tokenizer, schedule, end_step=None):
+def run_training(name, classifier, data, tokenize, schedule, end_step=None):
     """Returns (accuracy on the scored part before, after, seconds)."""
     examples, scored = data
-    before = tasks.accuracy(classifier, scored, tokenizer)
+    before = tasks.accuracy(classifier, scored, tokenize)
     begin = time.monotonic()
     with Progress(name) as progress:
         tasks.train(
             classifier,
             examples,
-            tokenizer,
+            tokenize,
             schedule,
             SEED,
             lambda step, steps, loss: progress.show(step, steps, f"loss {loss:.3f}"),
             end_step,
         )
     seconds = time.monotonic() - begin
-    return before, tasks.accuracy(classifier, scored, tokenizer), seconds
+    return before, tasks.accuracy(classifier, scored, tokenize), seconds
 
 
 def planes_digest(client):
@@ -133,9 +133,8 @@ def planes_digest(client):
 
 
 def train_both(client, model_directory, tickets, synthetic_model, claims):
-    from transformers import BertTokenizerFast
-
-    tokenizer = BertTokenizerFast.from_pretrained(model_directory)
+    weights = synthetic if synthetic_model else pretrained
+    tokenize = weights.load_tokenizer(model_directory)
     examples, held_out, classes = tasks.load_tickets(tickets, SEED)
     # A random encoder has nothing to generalise from: there the score says whether training
     # against the daemon fits its examples at all.
@@ -148,15 +147,15 @@ def train_both(client, model_directory, tickets, synthetic_model, claims):
         f"Training: LoRA rank {tasks.LORA_RANK} on {len(examples)} requests in {len(classes)} "
         f"classes, {len(held_out)} held out"
     )
-    remote_model = tasks.make_classifier(model_directory, len(classes), SEED)
+    remote_model = tasks.make_classifier(weights, model_directory, len(classes), SEED)
     remote = planewise.attach(remote_model.encoder, client, MODEL)
     for line in remote.report().splitlines():
         print(f"  {line}")
     untrained, remote_score, remote_seconds = run_training(
-        "remote", remote_model, data, tokenizer, schedule, remote.end_step
+        "remote", remote_model, data, tokenize, schedule, remote.end_step
     )
-    local_model = tasks.make_classifier(model_directory, len(classes), SEED)
-    _, local_score, local_seconds = run_training("local", local_model, data, tokenizer, schedule)
+    local_model = tasks.make_classifier(weights, model_directory, len(classes), SEED)
+    _, local_score, local_seconds = run_training("local", local_model, data, tokenize, schedule)
     remote.close()
 
     print(f"  {'':<36}{where + ' accuracy':>18}{'seconds':>10}")
@@ -230,7 +229,6 @@ def main():
     parser.add_argument("--model", type=pathlib.Path, help="Hugging Face directory")
     parser.add_argument("--synthetic", action="store_true", help="a small random model instead")
     options = parser.parse_args()
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     tickets = pathlib.Path(__file__).with_name("tickets.tsv")
 
     claims = Claims()

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 LORA_RANK = 8
+LORA_SCALE = 2
 BATCH = 16
 HELD_OUT = 1 / 3
 
@@ -67,49 +68,30 @@ class Classifier(nn.Module):
         return self.head(pooled.float())
 
 
-def make_classifier(model_directory, class_count, seed):
-    """A BF16 BERT from `model_directory` with fresh LoRA adapters and head from `seed`."""
-    import transformers
-    from peft import LoraConfig, get_peft_model
-
-    # It warns of the pooler, which mean pooling does without.
-    transformers.logging.set_verbosity_error()
-    encoder = transformers.BertModel.from_pretrained(model_directory, add_pooling_layer=False)
-    hidden_size = encoder.config.hidden_size
-    torch.manual_seed(seed)
-    adapters = LoraConfig(
-        r=LORA_RANK,
-        lora_alpha=2 * LORA_RANK,
-        lora_dropout=0.0,
-        target_modules=["query", "key", "value", "dense"],
-    )
-    encoder = get_peft_model(encoder.bfloat16(), adapters)
-    # Adapters train in float32; the frozen base computes in BF16.
-    for parameter in encoder.parameters():
-        if parameter.requires_grad:
-            parameter.data = parameter.data.float()
+def make_classifier(weights, model_directory, class_count, seed):
+    """A classifier over the encoder of `weights`, the module pretrained or synthetic."""
+    encoder, hidden_size = weights.load_encoder(model_directory, LORA_RANK, LORA_SCALE, seed)
     return Classifier(encoder, hidden_size, class_count)
 
 
-def batches(examples, tokenizer, order):
+def batches(examples, tokenize, order):
     """(input_ids, attention_mask, labels) in steps of BATCH."""
     for start in range(0, len(order), BATCH):
         chosen = [examples[i] for i in order[start : start + BATCH]]
-        encoded = tokenizer([text for text, _ in chosen], padding=True, return_tensors="pt")
-        labels = torch.tensor([label for _, label in chosen])
-        yield encoded["input_ids"], encoded["attention_mask"], labels
+        input_ids, mask = tokenize([text for text, _ in chosen])
+        yield input_ids, mask, torch.tensor([label for _, label in chosen])
 
 
 @torch.no_grad()
-def accuracy(classifier, examples, tokenizer):
+def accuracy(classifier, examples, tokenize):
     classifier.eval()
     right = 0
-    for input_ids, mask, labels in batches(examples, tokenizer, range(len(examples))):
+    for input_ids, mask, labels in batches(examples, tokenize, range(len(examples))):
         right += int((classifier(input_ids, mask).argmax(-1) == labels).sum())
     return right / len(examples)
 
 
-def train(classifier, examples, tokenizer, schedule, seed, on_step, end_step=None):
+def train(classifier, examples, tokenize, schedule, seed, on_step, end_step=None):
     """Trains adapters and head. on_step(step, steps, loss). Returns the last epoch's mean loss."""
     classifier.train()
     trainable = [p for p in classifier.parameters() if p.requires_grad]
@@ -121,7 +103,7 @@ def train(classifier, examples, tokenizer, schedule, seed, on_step, end_step=Non
     for _ in range(schedule.epochs):
         shuffle.shuffle(order)
         losses = []
-        for input_ids, mask, labels in batches(examples, tokenizer, order):
+        for input_ids, mask, labels in batches(examples, tokenize, order):
             loss = nn.functional.cross_entropy(classifier(input_ids, mask), labels)
             optimizer.zero_grad()
             loss.backward()

@@ -3,16 +3,16 @@
 Not here: what the daemon answers (the tests).
 """
 
-import json
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import tempfile
 import unittest
 
 import torch
+
+from clients.python.demo.hf_directory import write_model
 
 # Where Bazel puts it for tests, unless PLANEWISED names another.
 PLANEWISED = os.path.abspath(os.environ.get("PLANEWISED", "service/planewised"))
@@ -81,24 +81,6 @@ def random_tensors(seed, config=CONFIG):
     }
 
 
-def write_model(folder, tensors, config=CONFIG):
-    """Writes a Hugging Face directory: config.json and model.safetensors, all F32."""
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    header, data = {}, bytearray()
-    for name, tensor in tensors.items():
-        begin = len(data)
-        data += tensor.contiguous().numpy().tobytes()
-        header[name] = {
-            "dtype": "F32",
-            "shape": list(tensor.shape),
-            "data_offsets": [begin, len(data)],
-        }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
 class DaemonTest(unittest.TestCase):
     """Tests that share one daemon: cls.client, and the directory cls.source to load from."""
 
@@ -110,7 +92,7 @@ class DaemonTest(unittest.TestCase):
         (cls.folder / "socket").mkdir(mode=0o700)
         cls.source = cls.folder / "tiny-bert"
         cls.tensors = random_tensors(seed=11)
-        write_model(cls.source, cls.tensors)
+        write_model(cls.source, CONFIG, cls.tensors)
         cls.target = f"unix://{cls.folder}/socket/planewise.sock"
         cls.daemon = subprocess.Popen(
             [

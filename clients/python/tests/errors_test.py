@@ -4,14 +4,8 @@ import threading
 import unittest
 
 import planewise
-from clients.python.tests.daemon_fixture import (
-    CONFIG,
-    DOWN,
-    UP,
-    DaemonTest,
-    random_tensors,
-    write_model,
-)
+from clients.python.demo.hf_directory import write_model
+from clients.python.tests.daemon_fixture import CONFIG, DOWN, UP, DaemonTest, random_tensors
 from planewise import errors
 
 
@@ -75,7 +69,7 @@ class ErrorsTest(DaemonTest):
     def test_every_violation_is_listed(self):
         config = {**CONFIG, "intermediate_size": 100}
         source = self.folder / "hundred"
-        write_model(source, random_tensors(seed=12, config=config), config)
+        write_model(source, config, random_tensors(seed=12, config=config))
         error = self.raised(
             errors.InvalidArgumentError, self.client.create_model, "hundred", source, "mxfp8"
         )
@@ -92,7 +86,7 @@ class ErrorsTest(DaemonTest):
     def test_metadata_says_where(self):
         tensors = {name: tensor.clone() for name, tensor in self.tensors.items()}
         tensors[f"{DOWN}.weight"][3, 5] = float("nan")
-        write_model(self.folder / "with-nan", tensors)
+        write_model(self.folder / "with-nan", CONFIG, tensors)
         error = self.raised(
             errors.InvalidArgumentError,
             self.client.create_model,
