@@ -40,8 +40,8 @@ std::shared_ptr<const PrimaryWeight> QuantizedWeight(const std::string& name, Ma
   const std::vector<uint16_t> values = RandomBf16(shape.elements(), random);
   QuantizedPlanes planes =
       QuantizeToPlanes(ScalarQuantizer(), budget, MemoryUse::kWeights,
-                       {values.data(), DType::kBF16, shape.out, shape.in}, DType::kF8E4M3,
-                       {/*row=*/true, column}, version, name)
+                       {values.data(), DType::kBF16, shape.out, shape.in},
+                       {.format = Format::kMxfp8}, {/*row=*/true, column}, version, name)
           .value();
   std::shared_ptr<PrimaryWeight> weight = NewWeight(name, shape, Format::kMxfp8, version);
   weight->row = std::move(planes.row);

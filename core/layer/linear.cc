@@ -140,7 +140,8 @@ absl::StatusOr<QuantizedPlanes> QuantizeInput(const ComputeContext& context,
   if (saved == SavedInput::kRowPlane) uses.row = MemoryUse::kSavedOperands;
   if (saved == SavedInput::kColumnPlane) uses.column = MemoryUse::kSavedOperands;
   return QuantizeOnThreads(*context.quantizer, context.gemm->pool(), *context.budget, x,
-                           DType::kF8E4M3, uses, absl::StrCat("X of ", Layer(name)));
+                           QuantizeSpecFor(plan.mode.recipe, OperandRole::kActivation), uses,
+                           absl::StrCat("X of ", Layer(name)));
 }
 
 std::shared_ptr<const SavedOperand> Save(const LinearForwardPlan& plan, const HostedLayer& layer,
@@ -184,7 +185,7 @@ absl::StatusOr<QuantizedPlanes> QuantizeGradient(const ComputeContext& context,
     if (wanted.weight) uses.column = MemoryUse::kTransient;
   }
   return QuantizeOnThreads(*context.quantizer, context.gemm->pool(), *context.budget, dy,
-                           GradientElement(operand.mode.recipe), uses,
+                           QuantizeSpecFor(operand.mode.recipe, OperandRole::kGradient), uses,
                            absl::StrCat("dY of ", Weight(operand.weight->name)));
 }
 
@@ -194,7 +195,7 @@ absl::StatusOr<GemmPath> RunInputGradient(const ComputeContext& context,
   const WeightOperand form = WeightOfInputGradient(*operand.weight, operand.mode.recipe);
   PW_ASSIGN_OR_RETURN(const ReadyWeight w,
                       PrepareWeight(*context.quantizer, context.gemm->pool(), *context.budget,
-                                    *operand.weight, form));
+                                    *operand.weight, form, operand.mode.recipe));
   return context.gemm->Run(InputGradientOf(operand, w.operand.exponents), dy, w.operand,
                            MatrixView(), dx, *context.budget);
 }
@@ -212,7 +213,8 @@ absl::StatusOr<GemmPath> RunWeightGradient(const ComputeContext& context,
       PW_ASSIGN_OR_RETURN(
           const QuantizedPlanes planes,
           QuantizeOnThreads(*context.quantizer, context.gemm->pool(), *context.budget, original,
-                            DType::kF8E4M3, {.row = {}, .column = MemoryUse::kTransient},
+                            QuantizeSpecFor(operand.mode.recipe, OperandRole::kActivation),
+                            {.row = {}, .column = MemoryUse::kTransient},
                             absl::StrCat("X of ", Weight(operand.weight->name))));
       made = planes.column;
       x = Codes(*made);
@@ -256,7 +258,7 @@ absl::StatusOr<LinearForwardPlan> PlanLinearForward(absl::string_view name,
   const WeightOperand form = WeightOfForward(weight, mode.recipe);
   const GemmProblem problem =
       ForwardProblem(weight, mode.recipe, tokens, activation, KnownExponents(weight, form));
-  PW_ASSIGN_OR_RETURN(plan.workspace_bytes, MadeWeightBytes(weight, form));
+  PW_ASSIGN_OR_RETURN(plan.workspace_bytes, MadeWeightBytes(weight, form, mode.recipe));
   plan.workspace_bytes += CpuGemm::WorkspaceBytes(problem);
   if (mode.recipe.quantized() && save.what != SavedInput::kRowPlane) {
     PW_ASSIGN_OR_RETURN(const int64_t x_bytes,
@@ -283,7 +285,7 @@ absl::StatusOr<LinearForwardOutcome> RunLinearForward(const ComputeContext& cont
   if (plan.tokens > 0) {
     PW_ASSIGN_OR_RETURN(const ReadyWeight w,
                         PrepareWeight(*context.quantizer, context.gemm->pool(), *context.budget,
-                                      weight, WeightOfForward(weight, recipe)));
+                                      weight, WeightOfForward(weight, recipe), recipe));
     const GemmProblem problem =
         ForwardProblem(weight, recipe, plan.tokens, plan.activation, w.operand.exponents);
     const GemmOperand a = recipe.quantized() ? Codes(*planes.row) : Dense(x_view);
@@ -351,7 +353,7 @@ absl::StatusOr<LinearBackwardPlan> PlanLinearBackward(absl::string_view name,
   plan.workspace_bytes = row_bytes + column_bytes;
   if (wanted.input) {
     const WeightOperand form = WeightOfInputGradient(weight, recipe);
-    PW_ASSIGN_OR_RETURN(const int64_t w_bytes, MadeWeightBytes(weight, form));
+    PW_ASSIGN_OR_RETURN(const int64_t w_bytes, MadeWeightBytes(weight, form, recipe));
     plan.workspace_bytes +=
         w_bytes + CpuGemm::WorkspaceBytes(InputGradientOf(operand, KnownExponents(weight, form)));
   }

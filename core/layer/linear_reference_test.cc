@@ -54,7 +54,8 @@ const Recipe kModes[] = {
 // A quantized matrix of the reference: planes by the normative quantizer.
 QuantizedPlanes Quantize(MatrixView matrix, DType element, MemoryBudget& budget) {
   absl::StatusOr<QuantizedPlanes> planes =
-      QuantizeToPlanes(ScalarQuantizer(), budget, MemoryUse::kTransport, matrix, element,
+      QuantizeToPlanes(ScalarQuantizer(), budget, MemoryUse::kTransport, matrix,
+                       {.format = Format::kMxfp8, .element = element},
                        {.row = true, .column = true}, WeightVersion{}, "reference");
   EXPECT_TRUE(planes.ok()) << planes.status();
   return *std::move(planes);

@@ -14,7 +14,7 @@ MatrixView DenseView(const PrimaryWeight& weight, const Plane& plane) {
 
 absl::StatusOr<ReadyWeight> PrepareWeight(const Quantizer& quantizer, ThreadPool& pool,
                                           MemoryBudget& budget, const PrimaryWeight& weight,
-                                          WeightOperand form) {
+                                          WeightOperand form, const Recipe& recipe) {
   ReadyWeight ready;
   if (!form.made) {
     const Plane& plane = *weight.Fresh(form.plane);
@@ -31,16 +31,18 @@ absl::StatusOr<ReadyWeight> PrepareWeight(const Quantizer& quantizer, ThreadPool
       const QuantizedPlanes planes,
       QuantizeOnThreads(quantizer, pool, budget,
                         DenseView(weight, *weight.Fresh(PlaneKind::kHighPrecision)),
-                        DType::kF8E4M3, uses, weight.name));
+                        QuantizeSpecFor(recipe, OperandRole::kWeight), uses, weight.name));
   ready.made = form.plane == PlaneKind::kRow ? planes.row : planes.column;
   ready.operand = {{}, SpanOf(*ready.made), ready.made->exponents};
   return ready;
 }
 
-absl::StatusOr<int64_t> MadeWeightBytes(const PrimaryWeight& weight, WeightOperand form) {
+absl::StatusOr<int64_t> MadeWeightBytes(const PrimaryWeight& weight, WeightOperand form,
+                                        const Recipe& recipe) {
   if (!form.made) return 0;
-  PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
-                      Mxfp8LayoutFor(form.plane, weight.shape, DType::kF8E4M3));
+  PW_ASSIGN_OR_RETURN(
+      const PlaneLayout layout,
+      LayoutFor(QuantizeSpecFor(recipe, OperandRole::kWeight), form.plane, weight.shape));
   return layout.total_bytes();
 }
 

@@ -25,13 +25,15 @@ struct ReadyWeight {
 };
 
 // `weight` has a fresh plane of that kind or, if it is made, a fresh
-// high-precision one. RESOURCE_EXHAUSTED if a made plane does not fit.
+// high-precision one, which is quantized as `recipe` does it. RESOURCE_EXHAUSTED if
+// a made plane does not fit.
 absl::StatusOr<ReadyWeight> PrepareWeight(const Quantizer& quantizer, ThreadPool& pool,
                                           MemoryBudget& budget, const PrimaryWeight& weight,
-                                          WeightOperand form);
+                                          WeightOperand form, const Recipe& recipe);
 
 // What PrepareWeight takes of kTransient.
-absl::StatusOr<int64_t> MadeWeightBytes(const PrimaryWeight& weight, WeightOperand form);
+absl::StatusOr<int64_t> MadeWeightBytes(const PrimaryWeight& weight, WeightOperand form,
+                                        const Recipe& recipe);
 
 // The exponents of W as far as they are known before the call: kAnyExponents of
 // a plane that is yet to be made.

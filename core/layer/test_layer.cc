@@ -75,9 +75,9 @@ HostedLayer MakeTestLayer(uint64_t seed, const TestLayerSpec& spec, MemoryBudget
   if (spec.format == Format::kNone) {
     weight->high_precision = DensePlane(matrix, budget);
   } else {
-    absl::StatusOr<QuantizedPlanes> planes =
-        QuantizeToPlanes(ScalarQuantizer(), budget, MemoryUse::kWeights, matrix.view(),
-                         DType::kF8E4M3, {.row = true, .column = spec.column}, kVersion, "test");
+    absl::StatusOr<QuantizedPlanes> planes = QuantizeToPlanes(
+        ScalarQuantizer(), budget, MemoryUse::kWeights, matrix.view(), {.format = spec.format},
+        {.row = true, .column = spec.column}, kVersion, "test");
     EXPECT_TRUE(planes.ok()) << planes.status();
     weight->row = planes->row;
     weight->column = planes->column;

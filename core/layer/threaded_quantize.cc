@@ -10,31 +10,15 @@
 namespace planewise {
 namespace {
 
-// A plane that is being made, or none.
-struct Target {
-  std::shared_ptr<Plane> plane;
-  PlaneSpan span;
-};
-
-absl::StatusOr<Target> Allocate(MemoryBudget& budget, std::optional<MemoryUse> use,
-                                PlaneKind kind, MatrixView src, DType element,
-                                absl::string_view what) {
-  Target target;
-  if (!use) return target;
-  PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
-                      Mxfp8LayoutFor(kind, {src.rows, src.columns}, element));
-  target.plane = std::make_shared<Plane>();
-  target.plane->layout = layout;
-  PW_ASSIGN_OR_RETURN(target.plane->payload, HostBuffer::AllocateUninitialized(
-                                                 budget, *use, layout.payload_bytes, what));
-  PW_ASSIGN_OR_RETURN(target.plane->scales, HostBuffer::AllocateUninitialized(
-                                                budget, *use, layout.scale_bytes, what));
-  target.span = {layout, reinterpret_cast<uint8_t*>(target.plane->payload.data()),
-                 reinterpret_cast<uint8_t*>(target.plane->scales.data())};
-  return target;
+absl::StatusOr<std::shared_ptr<Plane>> Allocate(MemoryBudget& budget, std::optional<MemoryUse> use,
+                                                PlaneKind kind, MatrixView src,
+                                                const QuantizeSpec& spec, absl::string_view what) {
+  if (!use) return std::shared_ptr<Plane>();
+  PW_ASSIGN_OR_RETURN(const PlaneLayout layout, LayoutFor(spec, kind, {src.rows, src.columns}));
+  return AllocatePlane(budget, *use, layout, WeightVersion{}, what);
 }
 
-// The first failure and the exponents of several threads' parts.
+// What several threads' parts come to.
 class Outcome {
  public:
   void Add(const absl::Status& status) {
@@ -43,16 +27,25 @@ class Outcome {
     status_.Update(status);
   }
 
-  // Widens the range of `plane`, if there is one, by that of a part of it.
-  void Add(Plane* plane, const PlaneSpan& part) {
+  void Add(const TensorAmax& amax) {
+    MutexLock lock(mutex_);
+    amax_.Raise(amax);
+  }
+
+  // Widens the range of `plane`, if there is one, by that of some of its rows.
+  void AddExponents(Plane* plane, const Plane* row, RowRange rows) {
     if (plane == nullptr) return;
-    const std::optional<ExponentRange> range =
-        NonZeroExponents({part.layout, part.payload, part.scales});
+    const std::optional<ExponentRange> range = NonZeroExponents(SpanOf(*plane, row), rows);
     if (!range) return;
     MutexLock lock(mutex_);
     if (!plane->exponents) plane->exponents = range;
     plane->exponents->min = std::min(plane->exponents->min, range->min);
     plane->exponents->max = std::max(plane->exponents->max, range->max);
+  }
+
+  TensorAmax amax() {
+    MutexLock lock(mutex_);
+    return amax_;
   }
 
   absl::Status status() {
@@ -63,42 +56,54 @@ class Outcome {
  private:
   Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  TensorAmax amax_ ABSL_GUARDED_BY(mutex_);
 };
 
-MatrixView RowsOf(MatrixView matrix, int64_t first_row, int64_t row_count) {
-  const int64_t row_bytes = matrix.columns * (FactsOf(matrix.dtype).bits / 8);
-  return {static_cast<const char*>(matrix.data) + first_row * row_bytes, matrix.dtype, row_count,
-          matrix.columns};
+template <typename Function>
+void ForEachPart(ThreadPool& pool, MatrixView src, Function function) {
+  // A matrix without rows has one part, which writes what a plane has once.
+  const int64_t parts = std::max(int64_t{1}, CeilDivide(src.rows, kPlaneRowAlignment));
+  pool.ForEach(parts, [&](int64_t part, int) {
+    const int64_t first = part * kPlaneRowAlignment;
+    function(RowRange{first, std::min(kPlaneRowAlignment, src.rows - first)});
+  });
 }
 
 }  // namespace
 
 absl::StatusOr<QuantizedPlanes> QuantizeOnThreads(const Quantizer& quantizer, ThreadPool& pool,
                                                   MemoryBudget& budget, MatrixView src,
-                                                  DType element, PlaneUses uses,
+                                                  const QuantizeSpec& spec, PlaneUses uses,
                                                   absl::string_view what) {
-  PW_ASSIGN_OR_RETURN(const Target row,
-                      Allocate(budget, uses.row, PlaneKind::kRow, src, element, what));
-  PW_ASSIGN_OR_RETURN(const Target column,
-                      Allocate(budget, uses.column, PlaneKind::kColumn, src, element, what));
-  if (row.plane == nullptr && column.plane == nullptr) return QuantizedPlanes{};
+  QuantizedPlanes planes;
+  PW_ASSIGN_OR_RETURN(planes.row, Allocate(budget, uses.row, PlaneKind::kRow, src, spec, what));
+  PW_ASSIGN_OR_RETURN(planes.column,
+                      Allocate(budget, uses.column, PlaneKind::kColumn, src, spec, what));
+  if (planes.row == nullptr && planes.column == nullptr) return planes;
+  PlaneSpan row;
+  PlaneSpan column;
+  if (planes.row != nullptr) row = MutableSpanOf(*planes.row);
+  if (planes.column != nullptr) column = MutableSpanOf(*planes.column);
+
   Outcome outcome;
-  pool.ForEach(CeilDivide(src.rows, kPlaneRowAlignment), [&](int64_t part, int) {
-    const int64_t first = part * kPlaneRowAlignment;
-    const int64_t count = std::min(kPlaneRowAlignment, src.rows - first);
-    PlaneSpan row_part;
-    PlaneSpan column_part;
-    if (row.plane != nullptr) row_part = RowsOf(row.span, first, count);
-    if (column.plane != nullptr) column_part = RowsOf(column.span, first, count);
-    outcome.Add(quantizer.QuantizeMxfp8(RowsOf(src, first, count), element,
-                                        row.plane != nullptr ? &row_part : nullptr,
-                                        column.plane != nullptr ? &column_part : nullptr));
-    outcome.Add(row.plane.get(), row_part);
-    outcome.Add(column.plane.get(), column_part);
+  if (NeedsAmax(spec)) {
+    const PlaneWishes wishes = {planes.row != nullptr, planes.column != nullptr};
+    ForEachPart(pool, src, [&](RowRange rows) {
+      TensorAmax part;
+      outcome.Add(quantizer.MeasureAmax(src, spec, wishes, rows, &part));
+      outcome.Add(part);
+    });
+  }
+  const TensorAmax amax = outcome.amax();
+  ForEachPart(pool, src, [&](RowRange rows) {
+    outcome.Add(quantizer.Quantize(src, spec, amax, rows, planes.row != nullptr ? &row : nullptr,
+                                   planes.column != nullptr ? &column : nullptr));
+    outcome.AddExponents(planes.row.get(), nullptr, rows);
+    outcome.AddExponents(planes.column.get(), planes.row.get(), rows);
   });
   const absl::Status status = outcome.status();
   if (!status.ok()) return Annotate(status, what);
-  return QuantizedPlanes{row.plane, column.plane};
+  return planes;
 }
 
 }  // namespace planewise

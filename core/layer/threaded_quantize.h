@@ -25,7 +25,7 @@ struct PlaneUses {
 // to a call, not to a weight.
 absl::StatusOr<QuantizedPlanes> QuantizeOnThreads(const Quantizer& quantizer, ThreadPool& pool,
                                                   MemoryBudget& budget, MatrixView src,
-                                                  DType element, PlaneUses uses,
+                                                  const QuantizeSpec& spec, PlaneUses uses,
                                                   absl::string_view what);
 
 }  // namespace planewise

@@ -1,11 +1,16 @@
 #include "core/quant/quantize_request.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/numeric/float4_e2m1.h"
+#include "core/numeric/float8_e4m3.h"
+#include "core/numeric/float8_e5m2.h"
+#include "core/quant/fp8_scale.h"
 
 namespace planewise {
 namespace {
@@ -26,51 +31,120 @@ absl::Status CheckHighPrecision(MatrixView matrix) {
                absl::StrCat("matrix ", Describe(matrix), "; required F32, BF16 or F16"));
 }
 
-absl::Status CheckLayout(const PlaneLayout& layout, PlaneKind kind, MatrixView matrix,
-                         DType element) {
-  PW_ASSIGN_OR_RETURN(const PlaneLayout required,
-                      Mxfp8LayoutFor(kind, {matrix.rows, matrix.columns}, element));
+absl::Status CheckRows(MatrixView matrix, RowRange rows) {
+  const bool inside = rows.first >= 0 && rows.count >= 0 && rows.end() <= matrix.rows;
+  const bool whole_blocks = rows.first % kPlaneRowAlignment == 0 &&
+                            (rows.end() % kPlaneRowAlignment == 0 || rows.end() == matrix.rows);
+  if (inside && whole_blocks) return absl::OkStatus();
+  return Error(Reason::kInvalidRequest,
+               absl::StrCat("matrix ", Describe(matrix), ": rows ", rows.first, " to ", rows.end(),
+                            "; parts begin and end at multiples of ", kPlaneRowAlignment,
+                            " or at the last row"));
+}
+
+absl::Status CheckLayout(const PlaneLayout& layout, const QuantizeSpec& spec, PlaneKind kind,
+                         MatrixView matrix) {
+  PW_ASSIGN_OR_RETURN(PlaneLayout required, LayoutFor(spec, kind, {matrix.rows, matrix.columns}));
   if (layout == required) return absl::OkStatus();
+  if (IsPerTensor(spec.format) && kind == PlaneKind::kColumn) {
+    const PlaneOptions stored = {.amax_history_length = 1, .stores_per_tensor_column = true};
+    PW_ASSIGN_OR_RETURN(PlaneLayout transpose,
+                        PlaneLayoutFor(spec.format, spec.geometry, kind,
+                                       {matrix.rows, matrix.columns}, DType::kBF16, stored));
+    transpose.payload_dtype = spec.element;
+    if (layout == transpose) return absl::OkStatus();
+  }
   return Error(Reason::kShapeMismatch,
                absl::StrCat("matrix ", Describe(matrix), ": observed ", Describe(layout),
                             "; required ", Describe(required)));
 }
 
-}  // namespace
-
-absl::Status CheckQuantizeMxfp8(MatrixView src, DType element, const PlaneSpan* row,
-                                const PlaneSpan* column) {
-  PW_RETURN_IF_ERROR(CheckHighPrecision(src));
-  if (row != nullptr) {
-    PW_RETURN_IF_ERROR(CheckLayout(row->layout, PlaneKind::kRow, src, element));
-    if (src.columns % kMxfp8Block != 0) {
-      return Error(Reason::kShapeNotDivisible,
-                   absl::StrCat("matrix ", Describe(src), ": ", src.columns, " columns % ",
-                                kMxfp8Block, " = ", src.columns % kMxfp8Block,
-                                "; a row plane of MXFP8 requires a multiple of ", kMxfp8Block));
-    }
-  }
-  if (column != nullptr) {
-    PW_RETURN_IF_ERROR(CheckLayout(column->layout, PlaneKind::kColumn, src, element));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckDequantizeMxfp8(const ConstPlaneSpan& plane, DType element, MatrixView dst) {
-  PW_RETURN_IF_ERROR(CheckHighPrecision(dst));
-  return CheckLayout(plane.layout, plane.layout.kind, dst, element);
+// What the columns of a row plane must be a multiple of.
+int64_t ColumnModulus(Format format) {
+  if (format == Format::kMxfp8) return kMxfp8Block;
+  if (format == Format::kNvfp4) return kNvfp4Block;
+  return 1;
 }
 
 void ZeroScalePadding(const PlaneSpan& plane) {
   const PlaneLayout& layout = plane.layout;
   if (layout.scale_bytes == 0) return;  // no matrix, and perhaps no buffer
-  const int64_t padding_columns = layout.scale_columns - layout.used_scale_columns;
+  const int64_t scale_bytes = FactsOf(layout.scale_dtype).bits / 8;
+  const int64_t row_bytes = layout.scale_columns * scale_bytes;
+  const int64_t used_bytes = layout.used_scale_columns * scale_bytes;
   uint8_t* scales = plane.scales;
-  for (int64_t row = 0; row < layout.used_scale_rows; ++row, scales += layout.scale_columns) {
-    std::fill_n(scales + layout.used_scale_columns, padding_columns, uint8_t{0});
+  for (int64_t row = 0; row < layout.used_scale_rows; ++row, scales += row_bytes) {
+    std::fill_n(scales + used_bytes, row_bytes - used_bytes, uint8_t{0});
   }
-  const int64_t padding_rows = layout.scale_rows - layout.used_scale_rows;
-  std::fill_n(scales, padding_rows * layout.scale_columns, uint8_t{0});
+  std::fill_n(scales, (layout.scale_rows - layout.used_scale_rows) * row_bytes, uint8_t{0});
+}
+
+void ZeroPayloadPadding(const PlaneSpan& plane) {
+  const PlaneLayout& layout = plane.layout;
+  if (layout.payload_dtype != DType::kF4E2M1 || layout.payload_columns % 2 == 0) return;
+  for (int64_t row = 0; row < layout.payload_rows; ++row) {
+    StorePacked(plane.payload + row * layout.payload_row_bytes(), layout.payload_columns, {});
+  }
+}
+
+}  // namespace
+
+absl::Status CheckMeasureAmax(MatrixView src, const QuantizeSpec& spec, RowRange rows) {
+  PW_RETURN_IF_ERROR(CheckHighPrecision(src));
+  PW_RETURN_IF_ERROR(CheckSpec(spec));
+  return CheckRows(src, rows);
+}
+
+absl::Status CheckQuantize(MatrixView src, const QuantizeSpec& spec, RowRange rows,
+                           const PlaneSpan* row, const PlaneSpan* column) {
+  PW_RETURN_IF_ERROR(CheckHighPrecision(src));
+  PW_RETURN_IF_ERROR(CheckSpec(spec));
+  PW_RETURN_IF_ERROR(CheckRows(src, rows));
+  if (row != nullptr) {
+    PW_RETURN_IF_ERROR(CheckLayout(row->layout, spec, PlaneKind::kRow, src));
+    const int64_t modulus = ColumnModulus(spec.format);
+    if (src.columns % modulus != 0) {
+      return Error(Reason::kShapeNotDivisible,
+                   absl::StrCat("matrix ", Describe(src), ": ", src.columns, " columns % ", modulus,
+                                " = ", src.columns % modulus, "; a row plane of ",
+                                Name(spec.format), " requires a multiple of ", modulus));
+    }
+  }
+  if (column != nullptr) {
+    PW_RETURN_IF_ERROR(CheckLayout(column->layout, spec, PlaneKind::kColumn, src));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlaneGeometry> CheckDequantize(const ConstPlaneSpan& plane, MatrixView dst,
+                                              RowRange rows) {
+  PW_RETURN_IF_ERROR(CheckHighPrecision(dst));
+  PW_RETURN_IF_ERROR(CheckRows(dst, rows));
+  return FindGeometry(plane.layout, {dst.rows, dst.columns});
+}
+
+float PerTensorScale(const QuantizeSpec& spec, const TensorAmax& amax) {
+  if (spec.format == Format::kFp8Delayed) return spec.delayed_scale;
+  const float element_max = spec.element == DType::kF8E5M2 ? Float8E5M2::kMax : Float8E4M3::kMax;
+  return EncodeScale(amax.row, {.element_max = element_max,
+                                .power_of_two = spec.power_of_two_scales,
+                                .epsilon = spec.amax_epsilon});
+}
+
+void WriteOnce(const QuantizeSpec& spec, const TensorAmax& amax, RowRange rows,
+               const PlaneSpan& plane) {
+  const PlaneLayout& layout = plane.layout;
+  const bool is_row = layout.kind == PlaneKind::kRow;
+  if (rows.first == 0) {
+    ZeroScalePadding(plane);
+    if (spec.format == Format::kNvfp4) *plane.state = is_row ? amax.row : amax.column;
+    if (IsPerTensor(spec.format) && is_row) {
+      const float decode_scale = DecodeScale(PerTensorScale(spec, amax));
+      std::memcpy(plane.scales, &decode_scale, sizeof(decode_scale));
+    }
+  }
+  const int64_t last_row = is_row ? layout.payload_rows : layout.payload_columns;
+  if (spec.format == Format::kNvfp4 && rows.end() == last_row) ZeroPayloadPadding(plane);
 }
 
 }  // namespace planewise

@@ -3,42 +3,23 @@
 #include <algorithm>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
+#include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/quant/delayed_scaling.h"
 #include "core/quant/mxfp8_geometry.h"
-#include "core/recipe/recipe.h"
 
 namespace planewise {
 namespace {
 
 uint8_t* Bytes(HostBuffer& buffer) { return reinterpret_cast<uint8_t*>(buffer.data()); }
-
-absl::StatusOr<std::shared_ptr<Plane>> AllocatePlane(MemoryBudget& budget, MemoryUse use,
-                                                     PlaneLayout layout, WeightVersion epoch,
-                                                     absl::string_view what) {
-  auto plane = std::make_shared<Plane>();
-  plane->layout = layout;
-  plane->epoch = epoch;
-  PW_ASSIGN_OR_RETURN(plane->payload, HostBuffer::AllocateUninitialized(
-                                          budget, use, layout.payload_bytes, what));
-  PW_ASSIGN_OR_RETURN(plane->scales, HostBuffer::AllocateUninitialized(
-                                         budget, use, layout.scale_bytes, what));
-  return plane;
+const uint8_t* Bytes(const HostBuffer& buffer) {
+  return reinterpret_cast<const uint8_t*>(buffer.data());
 }
 
-PlaneSpan MutableSpanOf(Plane& plane) {
-  return {plane.layout, Bytes(plane.payload), Bytes(plane.scales)};
-}
-
-PlaneLayout LayoutOfRows(const PlaneLayout& whole, int64_t row_count) {
-  // Cannot fail: the part is no larger than the plane it belongs to.
-  return *Mxfp8LayoutFor(whole.kind, {row_count, whole.payload_columns}, whole.payload_dtype);
-}
-
-int64_t ScaleOffset(const PlaneLayout& layout, int64_t first_row) {
-  const int64_t rows_per_scale_row = layout.kind == PlaneKind::kRow ? 1 : kMxfp8Block;
-  return first_row / rows_per_scale_row * layout.scale_columns;
+absl::Span<float> StateOf(Plane& plane) {
+  return {reinterpret_cast<float*>(plane.state.data()),
+          static_cast<size_t>(plane.layout.state_elements())};
 }
 
 // Whether any code of the block is neither +0 nor -0.
@@ -70,75 +51,104 @@ std::optional<int64_t> FirstNonFiniteOf(const Signed* values, int64_t count) {
 
 }  // namespace
 
-ConstPlaneSpan SpanOf(const Plane& plane) {
-  return {plane.layout, reinterpret_cast<const uint8_t*>(plane.payload.data()),
-          reinterpret_cast<const uint8_t*>(plane.scales.data())};
+ConstPlaneSpan SpanOf(const Plane& plane, const Plane* row) {
+  const Plane& payload = plane.layout.shares_row_payload && row != nullptr ? *row : plane;
+  const Plane& scales = plane.layout.shares_row_scales && row != nullptr ? *row : plane;
+  return {plane.layout, Bytes(payload.payload), Bytes(scales.scales),
+          reinterpret_cast<const float*>(plane.state.data())};
+}
+
+ConstPlaneSpan ConstOf(const PlaneSpan& span) {
+  return {span.layout, span.payload, span.scales, span.state};
+}
+
+PlaneSpan MutableSpanOf(Plane& plane) {
+  return {plane.layout, Bytes(plane.payload), Bytes(plane.scales),
+          reinterpret_cast<float*>(plane.state.data())};
 }
 
 absl::StatusOr<PlaneLayout> Mxfp8LayoutFor(PlaneKind kind, MatrixShape shape, DType element) {
-  if (kind == PlaneKind::kHighPrecision) {
-    return Error(Reason::kInvalidRequest, "an MXFP8 plane is a row or a column plane");
-  }
-  if (element != DType::kF8E4M3 && element != DType::kF8E5M2) {
-    return Error(Reason::kDtypeUnsupported,
-                 absl::StrCat("MXFP8 elements of ", Name(element),
-                              "; required F8_E4M3 or F8_E5M2"));
-  }
-  PW_ASSIGN_OR_RETURN(PlaneLayout layout, PlaneLayoutFor(Format::kMxfp8, BlockGeometry::k1D, kind,
-                                                         shape, DType::kBF16));
-  layout.payload_dtype = element;
-  return layout;
+  return LayoutFor({.format = Format::kMxfp8, .element = element}, kind, shape);
 }
 
-PlaneSpan RowsOf(const PlaneSpan& plane, int64_t first_row, int64_t row_count) {
-  return {LayoutOfRows(plane.layout, row_count),
-          plane.payload + first_row * plane.layout.payload_columns,
-          plane.scales + ScaleOffset(plane.layout, first_row)};
+absl::StatusOr<std::shared_ptr<Plane>> AllocatePlane(MemoryBudget& budget, MemoryUse use,
+                                                     const PlaneLayout& layout, WeightVersion epoch,
+                                                     absl::string_view what) {
+  auto plane = std::make_shared<Plane>();
+  plane->layout = layout;
+  plane->epoch = epoch;
+  PW_ASSIGN_OR_RETURN(plane->payload,
+                      HostBuffer::AllocateUninitialized(budget, use, layout.payload_bytes, what));
+  PW_ASSIGN_OR_RETURN(plane->scales,
+                      HostBuffer::AllocateUninitialized(budget, use, layout.scale_bytes, what));
+  PW_ASSIGN_OR_RETURN(plane->state,
+                      HostBuffer::AllocateUninitialized(budget, use, layout.state_bytes, what));
+  return plane;
 }
 
-ConstPlaneSpan RowsOf(const ConstPlaneSpan& plane, int64_t first_row, int64_t row_count) {
-  return {LayoutOfRows(plane.layout, row_count),
-          plane.payload + first_row * plane.layout.payload_columns,
-          plane.scales + ScaleOffset(plane.layout, first_row)};
+void StartDelayedState(const QuantizeSpec& spec, const TensorAmax& amax, Plane& row) {
+  if (spec.format != Format::kFp8Delayed || row.layout.state_bytes == 0) return;
+  const absl::Span<float> state = StateOf(row);
+  InitializeDelayedState(state);
+  state[0] = spec.delayed_scale;
+  RecordAmax(state, amax.row);
 }
 
 absl::StatusOr<QuantizedPlanes> QuantizeToPlanes(const Quantizer& quantizer, MemoryBudget& budget,
-                                                 MemoryUse use, MatrixView src, DType element,
-                                                 PlaneWishes wishes, WeightVersion epoch,
-                                                 absl::string_view what) {
+                                                 MemoryUse use, MatrixView src,
+                                                 const QuantizeSpec& spec, PlaneWishes wishes,
+                                                 WeightVersion epoch, absl::string_view what) {
   const MatrixShape shape{src.rows, src.columns};
   QuantizedPlanes planes;
   PlaneSpan row;
   PlaneSpan column;
   if (wishes.row) {
-    PW_ASSIGN_OR_RETURN(const PlaneLayout layout, Mxfp8LayoutFor(PlaneKind::kRow, shape, element));
+    PW_ASSIGN_OR_RETURN(const PlaneLayout layout, LayoutFor(spec, PlaneKind::kRow, shape));
     PW_ASSIGN_OR_RETURN(planes.row, AllocatePlane(budget, use, layout, epoch, what));
     row = MutableSpanOf(*planes.row);
   }
   if (wishes.column) {
-    PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
-                        Mxfp8LayoutFor(PlaneKind::kColumn, shape, element));
+    PW_ASSIGN_OR_RETURN(const PlaneLayout layout, LayoutFor(spec, PlaneKind::kColumn, shape));
     PW_ASSIGN_OR_RETURN(planes.column, AllocatePlane(budget, use, layout, epoch, what));
     column = MutableSpanOf(*planes.column);
   }
-  const absl::Status status = quantizer.QuantizeMxfp8(src, element, wishes.row ? &row : nullptr,
-                                                      wishes.column ? &column : nullptr);
+  TensorAmax amax;
+  absl::Status status;
+  if (NeedsAmax(spec) || spec.format == Format::kFp8Delayed) {
+    status = quantizer.MeasureAmax(src, spec, wishes, AllRows(src), &amax);
+  }
+  if (status.ok()) {
+    status = quantizer.Quantize(src, spec, amax, AllRows(src), wishes.row ? &row : nullptr,
+                                wishes.column ? &column : nullptr);
+  }
   if (!status.ok()) return Annotate(status, what);
-  for (const std::shared_ptr<Plane>& plane : {planes.row, planes.column}) {
-    if (plane != nullptr) plane->exponents = NonZeroExponents(SpanOf(*plane));
+  if (planes.row != nullptr) {
+    StartDelayedState(spec, amax, *planes.row);
+    planes.row->exponents = NonZeroExponents(SpanOf(*planes.row));
+  }
+  if (planes.column != nullptr) {
+    planes.column->exponents = NonZeroExponents(SpanOf(*planes.column, planes.row.get()));
   }
   return planes;
 }
 
-std::optional<ExponentRange> NonZeroExponents(ConstPlaneSpan plane) {
+std::optional<ExponentRange> NonZeroExponents(const ConstPlaneSpan& plane) {
+  return NonZeroExponents(plane, {0, plane.layout.payload_rows});
+}
+
+std::optional<ExponentRange> NonZeroExponents(const ConstPlaneSpan& plane, RowRange rows) {
+  const PlaneLayout& layout = plane.layout;
+  if (layout.scale_dtype != DType::kF8E8M0) return std::nullopt;
+  const int64_t rows_per_scale_row = layout.kind == PlaneKind::kRow ? 1 : kMxfp8Block;
   std::optional<ExponentRange> range;
-  for (int64_t i = 0; i < plane.layout.used_scale_rows; ++i) {
-    const uint8_t* scales = plane.scales + i * plane.layout.scale_columns;
-    for (int64_t j = 0; j < plane.layout.used_scale_columns; ++j) {
+  for (int64_t i = rows.first / rows_per_scale_row; i < CeilDivide(rows.end(), rows_per_scale_row);
+       ++i) {
+    const uint8_t* scales = plane.scales + i * layout.scale_columns;
+    for (int64_t j = 0; j < layout.used_scale_columns; ++j) {
       // Only a scale that would widen the range is worth a look at its codes.
       const int scale = scales[j];
       if (range && scale >= range->min && scale <= range->max) continue;
-      if (!AnyNonZero(plane.payload, ElementsOfBlock(plane.layout, i, j))) continue;
+      if (!AnyNonZero(plane.payload, ElementsOfBlock(layout, i, j))) continue;
       if (!range) range = ExponentRange{scale, scale};
       range->min = std::min(range->min, scale);
       range->max = std::max(range->max, scale);

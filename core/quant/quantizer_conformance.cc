@@ -35,8 +35,7 @@ struct Shape {
 
 // Fewer rows than a block, one more and one less than whole blocks, scale
 // padding of every width.
-constexpr Shape kShapes[] = {{0, 64},  {1, 32},   {5, 64}, {31, 96},
-                             {32, 32}, {33, 160}, {95, 64}};
+constexpr Shape kShapes[] = {{0, 64}, {1, 32}, {5, 64}, {31, 96}, {32, 32}, {33, 160}, {95, 64}};
 // Shapes that only a column plane takes.
 constexpr Shape kColumnShapes[] = {{1, 1}, {33, 7}, {40, 33}, {64, 100}, {31, 1}, {32, 95}};
 
@@ -64,8 +63,7 @@ TEST_P(QuantizerConformance, PlanesEqualTheReference) {
           const TestMatrix src(dtype, shape.rows, shape.columns, distribution, random);
           GuardedPlane row(PlaneKind::kRow, src.view(), element);
           GuardedPlane column(PlaneKind::kColumn, src.view(), element);
-          PW_ASSERT_OK(
-              quantizer().QuantizeMxfp8(src.view(), element, row.span(), column.span()));
+          PW_ASSERT_OK(QuantizeMxfp8(src.view(), element, row.span(), column.span()));
           ExpectPlaneAsReference(row, src.values(), element);
           ExpectPlaneAsReference(column, src.values(), element);
           if (HasFailure()) return;  // The first is enough to read.
@@ -82,8 +80,7 @@ TEST_P(QuantizerConformance, LargePlanesEqualTheReference) {
     const TestMatrix src(dtype, 66, 2144, Distribution::kNonFinite, random);
     GuardedPlane row(PlaneKind::kRow, src.view(), DType::kF8E4M3);
     GuardedPlane column(PlaneKind::kColumn, src.view(), DType::kF8E4M3);
-    PW_ASSERT_OK(
-        quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), column.span()));
+    PW_ASSERT_OK(QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), column.span()));
     ExpectPlaneAsReference(row, src.values(), DType::kF8E4M3);
     ExpectPlaneAsReference(column, src.values(), DType::kF8E4M3);
   }
@@ -98,7 +95,7 @@ TEST_P(QuantizerConformance, ColumnPlanesTakeAnyShape) {
           SCOPED_TRACE(What(dtype, element, shape, static_cast<int>(distribution)));
           const TestMatrix src(dtype, shape.rows, shape.columns, distribution, random);
           GuardedPlane column(PlaneKind::kColumn, src.view(), element);
-          PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), element, nullptr, column.span()));
+          PW_ASSERT_OK(QuantizeMxfp8(src.view(), element, nullptr, column.span()));
           ExpectPlaneAsReference(column, src.values(), element);
           if (HasFailure()) return;
         }
@@ -114,11 +111,11 @@ TEST_P(QuantizerConformance, EachPlaneIsTheSameWithAndWithoutTheOther) {
   GuardedPlane column_of_both(PlaneKind::kColumn, src.view(), DType::kF8E4M3);
   GuardedPlane row(PlaneKind::kRow, src.view(), DType::kF8E4M3);
   GuardedPlane column(PlaneKind::kColumn, src.view(), DType::kF8E4M3);
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, row_of_both.span(),
-                                         column_of_both.span()));
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), nullptr));
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, nullptr, column.span()));
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, nullptr, nullptr));
+  PW_ASSERT_OK(
+      QuantizeMxfp8(src.view(), DType::kF8E4M3, row_of_both.span(), column_of_both.span()));
+  PW_ASSERT_OK(QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), nullptr));
+  PW_ASSERT_OK(QuantizeMxfp8(src.view(), DType::kF8E4M3, nullptr, column.span()));
+  PW_ASSERT_OK(QuantizeMxfp8(src.view(), DType::kF8E4M3, nullptr, nullptr));
   EXPECT_THAT(row.payload(), SameBytes(row_of_both.payload()));
   EXPECT_THAT(row.scales(), SameBytes(row_of_both.scales()));
   EXPECT_THAT(column.payload(), SameBytes(column_of_both.payload()));
@@ -130,28 +127,23 @@ TEST_P(QuantizerConformance, PartsOfRowsGiveTheBytesOfTheWhole) {
   const TestMatrix src(DType::kBF16, 300, 96, Distribution::kWide, random);
   GuardedPlane whole_row(PlaneKind::kRow, src.view(), DType::kF8E4M3);
   GuardedPlane whole_column(PlaneKind::kColumn, src.view(), DType::kF8E4M3);
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, whole_row.span(),
-                                         whole_column.span()));
+  PW_ASSERT_OK(QuantizeMxfp8(src.view(), DType::kF8E4M3, whole_row.span(), whole_column.span()));
   GuardedPlane row(PlaneKind::kRow, src.view(), DType::kF8E4M3);
   GuardedPlane column(PlaneKind::kColumn, src.view(), DType::kF8E4M3);
   std::vector<uint16_t> whole_values(300 * 96);
   std::vector<uint16_t> values(300 * 96);
   for (const auto& [first, count] : {std::pair{256, 44}, std::pair{0, 128}, std::pair{128, 128}}) {
-    const MatrixView part{static_cast<const uint16_t*>(src.view().data) + first * 96,
-                          DType::kBF16, count, 96};
-    const PlaneSpan row_part = RowsOf(*row.span(), first, count);
-    const PlaneSpan column_part = RowsOf(*column.span(), first, count);
-    PW_ASSERT_OK(quantizer().QuantizeMxfp8(part, DType::kF8E4M3, &row_part, &column_part));
-    PW_ASSERT_OK(quantizer().DequantizeMxfp8(
-        RowsOf(whole_column.const_span(), first, count), DType::kF8E4M3,
-        {values.data() + first * 96, DType::kBF16, count, 96}));
+    const RowRange rows = {first, count};
+    PW_ASSERT_OK(quantizer().Quantize(src.view(), {.format = Format::kMxfp8}, {}, rows, row.span(),
+                                      column.span()));
+    PW_ASSERT_OK(quantizer().Dequantize(whole_column.const_span(),
+                                        {values.data(), DType::kBF16, 300, 96}, rows));
   }
   EXPECT_THAT(row.payload(), SameBytes(whole_row.payload()));
   EXPECT_THAT(row.scales(), SameBytes(whole_row.scales()));
   EXPECT_THAT(column.payload(), SameBytes(whole_column.payload()));
   EXPECT_THAT(column.scales(), SameBytes(whole_column.scales()));
-  PW_ASSERT_OK(quantizer().DequantizeMxfp8(whole_column.const_span(), DType::kF8E4M3,
-                                           {whole_values.data(), DType::kBF16, 300, 96}));
+  PW_ASSERT_OK(Dequantize(whole_column.const_span(), {whole_values.data(), DType::kBF16, 300, 96}));
   EXPECT_EQ(values, whole_values);
 }
 
@@ -196,8 +188,7 @@ TEST_P(QuantizerConformance, EveryCodeUnderEveryScaleDequantizesAsTheFormula) {
         SCOPED_TRACE(testing::Message() << element << " " << kind << " to " << dtype);
         const int64_t element_bytes = FactsOf(dtype).bits / 8;
         GuardedBytes values(rows * columns * element_bytes, element_bytes);
-        PW_ASSERT_OK(quantizer().DequantizeMxfp8(plane.const_span(), element,
-                                                 {values.data(), dtype, rows, columns}));
+        PW_ASSERT_OK(Dequantize(plane.const_span(), {values.data(), dtype, rows, columns}));
         EXPECT_TRUE(values.GuardsIntact());
         const std::vector<uint8_t> bytes = values.contents();
         for (int64_t block = 0; block < kBlocks; ++block) {
@@ -223,8 +214,7 @@ TEST_P(QuantizerConformance, DequantizesEveryShape) {
     const Mxfp8Reference reference(DType::kF8E4M3);
     for (const Shape shape : {Shape{0, 64}, {1, 32}, {33, 160}, {130, 2080}, {33, 7}, {40, 95}}) {
       SCOPED_TRACE(What(DType::kF32, DType::kF8E4M3, shape, 0));
-      GuardedPlane plane(kind, {nullptr, DType::kF32, shape.rows, shape.columns},
-                         DType::kF8E4M3);
+      GuardedPlane plane(kind, {nullptr, DType::kF32, shape.rows, shape.columns}, DType::kF8E4M3);
       for (int64_t i = 0; i < plane.layout().payload_bytes; ++i) {
         plane.span()->payload[i] = static_cast<uint8_t>(random());
       }
@@ -234,9 +224,8 @@ TEST_P(QuantizerConformance, DequantizesEveryShape) {
       for (const DType dtype : kHighPrecision) {
         const int64_t element_bytes = FactsOf(dtype).bits / 8;
         GuardedBytes values(shape.rows * shape.columns * element_bytes, element_bytes);
-        PW_ASSERT_OK(quantizer().DequantizeMxfp8(
-            plane.const_span(), DType::kF8E4M3,
-            {values.data(), dtype, shape.rows, shape.columns}));
+        PW_ASSERT_OK(
+            Dequantize(plane.const_span(), {values.data(), dtype, shape.rows, shape.columns}));
         EXPECT_TRUE(values.GuardsIntact());
         const std::vector<uint8_t> bytes = values.contents();
         for (int64_t i = 0; i < plane.layout().used_scale_rows; ++i) {
@@ -245,8 +234,7 @@ TEST_P(QuantizerConformance, DequantizesEveryShape) {
             const BlockElements block = ElementsOfBlock(plane.layout(), i, j);
             for (int64_t k = 0; k < block.count; ++k) {
               const int64_t at = block.first + k * block.stride;
-              const double want =
-                  b == 255 ? NAN : reference.ValueOf(plane.span()->payload[at], b);
+              const double want = b == 255 ? NAN : reference.ValueOf(plane.span()->payload[at], b);
               ASSERT_EQ(ElementBits(bytes, dtype, at), BitsOf(want, dtype)) << i << ", " << j;
             }
           }
@@ -271,9 +259,9 @@ TEST_P(QuantizerConformance, BytesDoNotDependOnTheFloatingPointMode) {
   _mm_setcsr(before | 0x8040);  // flush to zero, subnormals are zero
 #endif
   const absl::Status quantized =
-      quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), column.span());
-  const absl::Status dequantized = quantizer().DequantizeMxfp8(
-      row.const_span(), DType::kF8E4M3, {values.data(), DType::kF32, 64, 96});
+      QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), column.span());
+  const absl::Status dequantized =
+      Dequantize(row.const_span(), {values.data(), DType::kF32, 64, 96});
 #if defined(__SSE__)
   _mm_setcsr(before);
 #endif
@@ -283,8 +271,7 @@ TEST_P(QuantizerConformance, BytesDoNotDependOnTheFloatingPointMode) {
   PW_ASSERT_OK(dequantized);
   ExpectPlaneAsReference(row, src.values(), DType::kF8E4M3);
   ExpectPlaneAsReference(column, src.values(), DType::kF8E4M3);
-  PW_ASSERT_OK(quantizer().DequantizeMxfp8(row.const_span(), DType::kF8E4M3,
-                                           {want.data(), DType::kF32, 64, 96}));
+  PW_ASSERT_OK(Dequantize(row.const_span(), {want.data(), DType::kF32, 64, 96}));
   EXPECT_EQ(std::memcmp(values.data(), want.data(), values.size() * sizeof(float)), 0);
 }
 
@@ -296,13 +283,11 @@ TEST_P(QuantizerConformance, RequantizingKeepsValues) {
   std::vector<float> first(128 * 256);
   std::vector<float> second(128 * 256);
   GuardedPlane plane(PlaneKind::kRow, src.view(), DType::kF8E4M3);
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, plane.span(), nullptr));
-  PW_ASSERT_OK(quantizer().DequantizeMxfp8(plane.const_span(), DType::kF8E4M3,
-                                           {first.data(), DType::kF32, 128, 256}));
-  PW_ASSERT_OK(quantizer().QuantizeMxfp8({first.data(), DType::kF32, 128, 256}, DType::kF8E4M3,
-                                         plane.span(), nullptr));
-  PW_ASSERT_OK(quantizer().DequantizeMxfp8(plane.const_span(), DType::kF8E4M3,
-                                           {second.data(), DType::kF32, 128, 256}));
+  PW_ASSERT_OK(QuantizeMxfp8(src.view(), DType::kF8E4M3, plane.span(), nullptr));
+  PW_ASSERT_OK(Dequantize(plane.const_span(), {first.data(), DType::kF32, 128, 256}));
+  PW_ASSERT_OK(
+      QuantizeMxfp8({first.data(), DType::kF32, 128, 256}, DType::kF8E4M3, plane.span(), nullptr));
+  PW_ASSERT_OK(Dequantize(plane.const_span(), {second.data(), DType::kF32, 128, 256}));
   EXPECT_EQ(first, second);
 }
 
@@ -315,35 +300,33 @@ TEST_P(QuantizerConformance, RefusesWhatDoesNotFitAndWritesNothing) {
   GuardedPlane narrow_row(PlaneKind::kRow, narrow.view(), DType::kF8E4M3);
   const std::vector<uint8_t> untouched = row.payload();
 
-  EXPECT_THAT(quantizer().QuantizeMxfp8(narrow.view(), DType::kF8E4M3, narrow_row.span(), nullptr),
+  EXPECT_THAT(QuantizeMxfp8(narrow.view(), DType::kF8E4M3, narrow_row.span(), nullptr),
               HasReason(Reason::kShapeNotDivisible, HasSubstr("40 columns % 32 = 8")));
-  EXPECT_THAT(quantizer().QuantizeMxfp8(src.view(), DType::kF8E5M2, row.span(), nullptr),
+  EXPECT_THAT(QuantizeMxfp8(src.view(), DType::kF8E5M2, row.span(), nullptr),
               HasReason(Reason::kShapeMismatch, HasSubstr("required row plane F8_E5M2 [32, 64]")));
-  EXPECT_THAT(quantizer().QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), row.span()),
+  EXPECT_THAT(QuantizeMxfp8(src.view(), DType::kF8E4M3, row.span(), row.span()),
               HasReason(Reason::kShapeMismatch, HasSubstr("required column plane")));
-  EXPECT_THAT(quantizer().QuantizeMxfp8(narrow.view(), DType::kF8E4M3, nullptr, column.span()),
+  EXPECT_THAT(QuantizeMxfp8(narrow.view(), DType::kF8E4M3, nullptr, column.span()),
               HasReason(Reason::kShapeMismatch));
-  EXPECT_THAT(quantizer().QuantizeMxfp8(src.view(), DType::kBF16, row.span(), nullptr),
+  EXPECT_THAT(QuantizeMxfp8(src.view(), DType::kBF16, row.span(), nullptr),
               HasReason(Reason::kDtypeUnsupported, HasSubstr("required F8_E4M3 or F8_E5M2")));
   MatrixView integers = src.view();
   integers.dtype = DType::kI16;
-  EXPECT_THAT(quantizer().QuantizeMxfp8(integers, DType::kF8E4M3, row.span(), nullptr),
+  EXPECT_THAT(QuantizeMxfp8(integers, DType::kF8E4M3, row.span(), nullptr),
               HasReason(Reason::kDtypeUnsupported, HasSubstr("required F32, BF16 or F16")));
 
   std::vector<float> values(32 * 64, 7.0f);
-  EXPECT_THAT(quantizer().DequantizeMxfp8(row.const_span(), DType::kF8E4M3,
-                                          {values.data(), DType::kF32, 64, 32}),
+  EXPECT_THAT(Dequantize(row.const_span(), {values.data(), DType::kF32, 64, 32}),
               HasReason(Reason::kShapeMismatch));
-  EXPECT_THAT(quantizer().DequantizeMxfp8(row.const_span(), DType::kF8E5M2,
-                                          {values.data(), DType::kF32, 32, 64}),
-              HasReason(Reason::kShapeMismatch));
-  EXPECT_THAT(quantizer().DequantizeMxfp8(row.const_span(), DType::kF8E4M3,
-                                          {values.data(), DType::kU8, 32, 64}),
+  ConstPlaneSpan other_codes = row.const_span();
+  other_codes.layout.payload_dtype = DType::kF4E2M1;
+  EXPECT_THAT(Dequantize(other_codes, {values.data(), DType::kF32, 32, 64}),
+              HasReason(Reason::kShapeMismatch, HasSubstr("no format stores a matrix [32, 64]")));
+  EXPECT_THAT(Dequantize(row.const_span(), {values.data(), DType::kU8, 32, 64}),
               HasReason(Reason::kDtypeUnsupported));
   ConstPlaneSpan not_quantized = row.const_span();
   not_quantized.layout.kind = PlaneKind::kHighPrecision;
-  EXPECT_THAT(quantizer().DequantizeMxfp8(not_quantized, DType::kF8E4M3,
-                                          {values.data(), DType::kF32, 32, 64}),
+  EXPECT_THAT(Dequantize(not_quantized, {values.data(), DType::kF32, 32, 64}),
               HasReason(Reason::kInvalidRequest));
   EXPECT_THAT(row.payload(), SameBytes(untouched));
   EXPECT_EQ(values, std::vector<float>(32 * 64, 7.0f));

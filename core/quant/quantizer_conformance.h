@@ -26,6 +26,16 @@ inline std::ostream& operator<<(std::ostream& out, const QuantizerUnderTest& tes
 class QuantizerConformance : public testing::TestWithParam<QuantizerUnderTest> {
  protected:
   const Quantizer& quantizer() const { return *GetParam().quantizer; }
+
+  // Whole matrices.
+  absl::Status QuantizeMxfp8(MatrixView src, DType element, const PlaneSpan* row,
+                             const PlaneSpan* column) const {
+    return quantizer().Quantize(src, {.format = Format::kMxfp8, .element = element}, {},
+                                AllRows(src), row, column);
+  }
+  absl::Status Dequantize(const ConstPlaneSpan& plane, MutableMatrixView dst) const {
+    return quantizer().Dequantize(plane, dst, AllRows(dst));
+  }
 };
 
 }  // namespace planewise

@@ -34,8 +34,8 @@ class QuantizeToPlanesTest : public testing::Test {
                                            PlaneWishes wishes) {
     const int64_t rows = static_cast<int64_t>(values.size()) / columns;
     return QuantizeToPlanes(ScalarQuantizer(), *budget_, MemoryUse::kWeights,
-                            {values.data(), DType::kF32, rows, columns}, DType::kF8E4M3, wishes,
-                            WeightVersion(7), "weight \"w\"");
+                            {values.data(), DType::kF32, rows, columns}, {.format = Format::kMxfp8},
+                            wishes, WeightVersion(7), "weight \"w\"");
   }
 
   std::shared_ptr<MemoryBudget> budget_ = MemoryBudget::Create(100000);

@@ -14,16 +14,23 @@ class OnTarget final : public Quantizer {
 
   absl::string_view name() const override { return VectorQuantizer().name(); }
 
-  absl::Status QuantizeMxfp8(MatrixView src, DType element, const PlaneSpan* row,
-                             const PlaneSpan* column) const override {
+  absl::Status MeasureAmax(MatrixView src, const QuantizeSpec& spec, PlaneWishes wishes,
+                           RowRange rows, TensorAmax* amax) const override {
     Choose();
-    return VectorQuantizer().QuantizeMxfp8(src, element, row, column);
+    return VectorQuantizer().MeasureAmax(src, spec, wishes, rows, amax);
   }
 
-  absl::Status DequantizeMxfp8(ConstPlaneSpan plane, DType element,
-                               MutableMatrixView dst) const override {
+  absl::Status Quantize(MatrixView src, const QuantizeSpec& spec, const TensorAmax& amax,
+                        RowRange rows, const PlaneSpan* row,
+                        const PlaneSpan* column) const override {
     Choose();
-    return VectorQuantizer().DequantizeMxfp8(plane, element, dst);
+    return VectorQuantizer().Quantize(src, spec, amax, rows, row, column);
+  }
+
+  absl::Status Dequantize(const ConstPlaneSpan& plane, MutableMatrixView dst,
+                          RowRange rows) const override {
+    Choose();
+    return VectorQuantizer().Dequantize(plane, dst, rows);
   }
 
  private:

@@ -64,8 +64,7 @@ class Switcher {
     const MutableMatrixView matrix{plane->payload.data(), weight.nominal, weight.shape.out,
                                    weight.shape.in};
     const Plane& row = *weight.Fresh(PlaneKind::kRow);
-    PW_RETURN_IF_ERROR(
-        quantizer_.DequantizeMxfp8(SpanOf(row), row.layout.payload_dtype, matrix));
+    PW_RETURN_IF_ERROR(quantizer_.Dequantize(SpanOf(row), matrix, AllRows(matrix)));
     PrimaryWeight dequantized = Identity(weight);
     dequantized.high_precision = std::move(plane);
     return std::make_shared<const PrimaryWeight>(std::move(dequantized));
@@ -78,7 +77,8 @@ class Switcher {
                             weight.shape.in};
     PW_ASSIGN_OR_RETURN(
         QuantizedPlanes planes,
-        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, matrix, DType::kF8E4M3,
+        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, matrix,
+                         QuantizeSpecFor(target_, OperandRole::kWeight),
                          {decision.row, decision.column}, number_, weight.name));
     PrimaryWeight quantized = Identity(weight);
     quantized.format = target_.format;

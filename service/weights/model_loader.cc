@@ -90,7 +90,8 @@ class Loader {
                                                                 const Nominal& tensor) {
     PW_ASSIGN_OR_RETURN(
         QuantizedPlanes planes,
-        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, tensor.view, DType::kF8E4M3,
+        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, tensor.view,
+                         QuantizeSpecFor(spec_.recipe, OperandRole::kWeight),
                          {plan.decision.row, plan.decision.column}, number_, plan.weight));
     PrimaryWeight weight = Identity(plan.weight, plan.shape);
     weight.format = spec_.recipe.format;

@@ -113,8 +113,8 @@ class WeightPartsReader final : public WeightReader {
       CastToNominal({source.payload.data(), weight.nominal, weight.shape.out, weight.shape.in},
                     matrix);
     } else {
-      PW_RETURN_IF_ERROR(state.resources.quantizer->DequantizeMxfp8(
-          SpanOf(source), source.layout.payload_dtype, matrix));
+      PW_RETURN_IF_ERROR(
+          state.resources.quantizer->Dequantize(SpanOf(source), matrix, AllRows(matrix)));
     }
     part.dtype = to;
     part.shape = {weight.shape.out, weight.shape.in};

@@ -132,8 +132,9 @@ HostedLayer MakeLayer(Engine& engine, const Case& test, const HostBuffer& w) {
   weight->format = Format::kMxfp8;
   const QuantizedPlanes planes = Must(
       QuantizeToPlanes(VectorQuantizer(), *engine.budget, MemoryUse::kWeights,
-                       {w.data(), DType::kBF16, test.weight.out, test.weight.in}, DType::kF8E4M3,
-                       {.row = true, .column = true}, weight->epoch, "w"));
+                       {w.data(), DType::kBF16, test.weight.out, test.weight.in},
+                       {.format = Format::kMxfp8}, {.row = true, .column = true},
+                       weight->epoch, "w"));
   weight->row = planes.row;
   weight->column = planes.column;
   HostedLayer layer;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kRows = 1024;
 constexpr int64_t kColumns = 4096;
-constexpr DType kElement = DType::kF8E4M3;
+constexpr QuantizeSpec kSpec = {.format = Format::kMxfp8};
 constexpr int64_t kFootprintBytesMin = int64_t{512} << 20;
 
 using Bytes = std::vector<uint8_t>;
@@ -49,7 +49,7 @@ struct Case {
 
 struct PlaneBuffers {
   explicit PlaneBuffers(PlaneKind kind)
-      : layout(*Mxfp8LayoutFor(kind, {kRows, kColumns}, kElement)),
+      : layout(*LayoutFor(kSpec, kind, {kRows, kColumns})),
         payload(static_cast<size_t>(layout.payload_bytes)),
         scales(static_cast<size_t>(layout.scale_bytes)),
         span{layout, payload.data(), scales.data()} {}
@@ -87,18 +87,17 @@ struct Set {
         to(from.size()) {
     const MatrixView view{matrix.data(), test.dtype, kRows, kColumns};
     // Dequantizing needs planes, and every page must have been touched.
-    ok = test.quantizer.QuantizeMxfp8(view, kElement, &row.span, &column.span).ok();
+    ok = test.quantizer.Quantize(view, kSpec, {}, AllRows(view), &row.span, &column.span).ok();
   }
 
   absl::Status Run(const Case& test) {
     const MutableMatrixView view{matrix.data(), test.dtype, kRows, kColumns};
     if (!test.dequantize) {
-      return test.quantizer.QuantizeMxfp8(view, kElement, test.row ? &row.span : nullptr,
-                                          test.column ? &column.span : nullptr);
+      return test.quantizer.Quantize(view, kSpec, {}, AllRows(view), test.row ? &row.span : nullptr,
+                                     test.column ? &column.span : nullptr);
     }
     const PlaneSpan& plane = test.row ? row.span : column.span;
-    return test.quantizer.DequantizeMxfp8({plane.layout, plane.payload, plane.scales}, kElement,
-                                          view);
+    return test.quantizer.Dequantize(ConstOf(plane), view, AllRows(view));
   }
 
   Bytes matrix;

@@ -1,10 +1,13 @@
 #include "tests/golden/golden_files.h"
 
 #include <cstdlib>
+#include <iostream>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/file_system.h"
 #include "core/base/posix_file_system.h"
 #include "core/base/status_macros.h"
@@ -31,6 +34,8 @@ absl::StatusOr<GoldenFile> ParseEntry(const nlohmann::json& entry) {
   file.name = entry.at("file").get<std::string>();
   file.format = entry.at("format").get<std::string>();
   file.element = entry.value("element", "");
+  file.power_of_two_scales = entry.value("force_pow2_scales", false);
+  file.epsilon = entry.value("eps", 0.0f);
   file.size_bytes = entry.at("bytes").get<int64_t>();
   file.sha256 = entry.at("sha256").get<std::string>();
   for (const auto& [name, facts] : entry.at("tensors").items()) {
@@ -73,6 +78,25 @@ absl::StatusOr<std::vector<GoldenFile>> ReadGoldenManifest() {
     return absl::InvalidArgumentError(path + ": " + error.what());
   }
   return files;
+}
+
+std::vector<GoldenFile> GoldenManifest() {
+  absl::StatusOr<std::vector<GoldenFile>> files = ReadGoldenManifest();
+  if (files.ok()) return *std::move(files);
+  std::cerr << files.status() << std::endl;
+  return {};
+}
+
+std::vector<GoldenFile> GoldenFilesOf(absl::string_view format) {
+  std::vector<GoldenFile> selected;
+  for (const GoldenFile& file : GoldenManifest()) {
+    if (file.format == format) selected.push_back(file);
+  }
+  return selected;
+}
+
+std::string GoldenTestName(absl::string_view file) {
+  return absl::StrReplaceAll(file, {{".safetensors", ""}, {"-", "_"}, {".", "_"}});
 }
 
 absl::StatusOr<std::string> Sha256OfGoldenFile(absl::string_view name) {

@@ -30,6 +30,8 @@ struct GoldenFile {
   std::string name;
   std::string format;   // for example "mxfp8"
   std::string element;  // "e4m3", "e5m2", or empty
+  bool power_of_two_scales = false;
+  float epsilon = 0;
   int64_t size_bytes = 0;
   std::string sha256;
   std::map<std::string, GoldenTensorFacts> tensors;
@@ -42,6 +44,14 @@ std::string GoldenDirectory();
 
 // Every file that the manifest lists.
 absl::StatusOr<std::vector<GoldenFile>> ReadGoldenManifest();
+
+// The same for lists of test cases: none if the manifest cannot be read, which a test
+// of golden_test.cc reports.
+std::vector<GoldenFile> GoldenManifest();
+std::vector<GoldenFile> GoldenFilesOf(absl::string_view format);
+
+// A test's name: the file's, as far as GoogleTest allows.
+std::string GoldenTestName(absl::string_view file);
 
 // Of the whole file, in lower-case hexadecimal.
 absl::StatusOr<std::string> Sha256OfGoldenFile(absl::string_view name);

@@ -28,7 +28,8 @@ constexpr DType kElements[] = {DType::kF8E4M3, DType::kF8E5M2};
 
 void CompareWithScalar(MatrixView source, DType element, int threads_per_block) {
   GuardedPlane want(PlaneKind::kRow, source, element);
-  PW_ASSERT_OK(ScalarQuantizer().QuantizeMxfp8(source, element, want.span(), nullptr));
+  PW_ASSERT_OK(ScalarQuantizer().Quantize(source, {.format = Format::kMxfp8, .element = element},
+                                          {}, AllRows(source), want.span(), nullptr));
   PW_ASSERT_OK_AND_ASSIGN(const DeviceRowPlane got,
                           QuantizeOnDevice(source, element, threads_per_block));
   EXPECT_THAT(got.payload, SameBytes(want.payload()));

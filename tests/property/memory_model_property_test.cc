@@ -92,8 +92,9 @@ class Allocations {
   void Planes(MemoryUse use, int64_t rows, int64_t columns, DType dtype, PlaneWishes wishes) {
     const std::vector<std::byte> zeros(*SizeBytes(dtype, rows * columns));
     const MatrixView src{zeros.data(), dtype, rows, columns};
-    planes_.push_back(*QuantizeToPlanes(ScalarQuantizer(), *budget_, use, src, DType::kF8E4M3,
-                                        wishes, WeightVersion(1), "planes"));
+    planes_.push_back(*QuantizeToPlanes(ScalarQuantizer(), *budget_, use, src,
+                                        {.format = Format::kMxfp8}, wishes, WeightVersion(1),
+                                        "planes"));
   }
 
  private:
