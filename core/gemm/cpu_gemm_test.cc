@@ -23,6 +23,9 @@ constexpr DType kE4M3 = DType::kF8E4M3;
 constexpr DType kE5M2 = DType::kF8E5M2;
 constexpr ExponentRange kOrdinary = {112, 124};
 
+// What products of codes and of BF16 values are computed in.
+DType Bf16IfTheCpuCan() { return CpuMultipliesBf16() ? DType::kBF16 : DType::kF32; }
+
 // An operand and how the product reads it.
 struct Stored {
   TestOperand data;
@@ -132,7 +135,7 @@ constexpr Size kSizes[] = {{1, 32, 32},   {3, 96, 64},    {50, 64, 96},  {64, 12
 
 TEST_F(CpuGemmTest, MultipliesCodes) {
   for (const Size& size : kSizes) {
-    for (const DType compute : {DType::kBF16, DType::kF32}) {
+    for (const DType compute : {Bf16IfTheCpuCan(), DType::kF32}) {
       for (const Contracted contracted : {Contracted::kColumns, Contracted::kRows}) {
         // The outer dimension of column planes is a stored row of blocks too.
         const int64_t m = contracted == Contracted::kRows ? (size.m + 31) / 32 * 32 : size.m;
@@ -153,12 +156,12 @@ TEST_F(CpuGemmTest, MultipliesCodes) {
 TEST_F(CpuGemmTest, MultipliesPlanesOfEitherKind) {
   const Stored dy = Codes(random_, kE5M2, Contracted::kColumns, 50, 96, kOrdinary);
   const Stored w = Codes(random_, kE4M3, Contracted::kRows, 64, 96, kOrdinary);
-  Check({50, 64, 96, dy.format, w.format, DType::kBF16, DType::kBF16, DType::kBF16}, dy.data,
-        w.data);
+  Check({50, 64, 96, dy.format, w.format, DType::kBF16, Bf16IfTheCpuCan(), DType::kBF16},
+        dy.data, w.data);
   for (const int64_t tokens : {1, 3, 31, 33, 50, 2050}) {
     const Stored dy_columns = Codes(random_, kE5M2, Contracted::kRows, 96, tokens, kOrdinary);
     const Stored x_columns = Codes(random_, kE4M3, Contracted::kRows, 64, tokens, kOrdinary);
-    Check({96, 64, tokens, dy_columns.format, x_columns.format, DType::kBF16, DType::kBF16,
+    Check({96, 64, tokens, dy_columns.format, x_columns.format, DType::kBF16, Bf16IfTheCpuCan(),
            DType::kF32},
           dy_columns.data, x_columns.data);
   }
@@ -173,7 +176,7 @@ TEST_F(CpuGemmTest, MultipliesDenseMatrices) {
           for (const Contracted by_b : {Contracted::kColumns, Contracted::kRows}) {
             const Stored a = Dense(random_, value, by_a, size.m, size.k);
             const Stored b = Dense(random_, stored_b, by_b, size.n, size.k);
-            const DType compute = value == DType::kBF16 ? DType::kBF16 : DType::kF32;
+            const DType compute = value == DType::kBF16 ? Bf16IfTheCpuCan() : DType::kF32;
             const GemmProblem problem = {size.m, size.n,  size.k,  a.format,
                                          b.format, value, compute, value};
             EXPECT_EQ(Check(problem, a.data, b.data, Bias(size.n)), GemmPath::kHighPrecision);
@@ -192,7 +195,7 @@ TEST_F(CpuGemmTest, MultipliesDequantizedValues) {
         const Stored a = Dense(random_, value, Contracted::kColumns, 50, 96);
         const Stored b = Values(random_, contracted, 64, 96, range);
         const bool bf16 = value == DType::kBF16 && range == kOrdinary;
-        Check({50, 64, 96, a.format, b.format, value, bf16 ? DType::kBF16 : DType::kF32,
+        Check({50, 64, 96, a.format, b.format, value, bf16 ? Bf16IfTheCpuCan() : DType::kF32,
                DType::kF32},
               a.data, b.data);
       }
@@ -232,8 +235,8 @@ TEST_F(CpuGemmTest, ExpandsCodesAtTheEdgesOfBf16) {
     for (const Contracted contracted : {Contracted::kColumns, Contracted::kRows}) {
       const Stored a = Codes(random_, kE4M3, contracted, 96, 256, edge.a);
       const Stored b = Codes(random_, kE4M3, contracted, 64, 256, edge.b);
-      const GemmProblem problem = {96,           64,           256,         a.format, b.format,
-                                   DType::kBF16, DType::kBF16, DType::kF32};
+      const GemmProblem problem = {96,           64,       256, a.format, b.format, DType::kBF16,
+                                   Bf16IfTheCpuCan(), DType::kF32};
       EXPECT_EQ(Check(problem, a.data, b.data), edge.want)
           << "a " << edge.a.min << " to " << edge.a.max << ", b " << edge.b.min << " to "
           << edge.b.max;
@@ -253,7 +256,7 @@ TEST_F(CpuGemmTest, KeepsNan) {
     }
     a.data.UpdateExponents();
     const GemmProblem problem = {3,        32,       64,           a.format,
-                                 b.format, DType::kBF16, DType::kBF16, DType::kBF16};
+                                 b.format, DType::kBF16, Bf16IfTheCpuCan(), DType::kBF16};
     const Result result = Run(problem, a.data, b.data);
     for (int64_t i = 0; i < 3 * 32; ++i) {
       EXPECT_EQ(std::isnan(ReadElement(DType::kBF16, result.bytes.data(), i)), i / 32 == 1);
@@ -282,7 +285,7 @@ TEST_F(CpuGemmTest, NoRowsIsNoWork) {
 TEST_F(CpuGemmTest, RefusesOperandsThatDoNotFit) {
   const Stored a = Codes(random_, kE4M3, Contracted::kColumns, 4, 64, kOrdinary);
   const Stored b = Codes(random_, kE4M3, Contracted::kColumns, 32, 64, kOrdinary);
-  const GemmProblem problem = {4, 32, 64, a.format, b.format, DType::kBF16, DType::kBF16,
+  const GemmProblem problem = {4, 32, 64, a.format, b.format, DType::kBF16, Bf16IfTheCpuCan(),
                                DType::kF32};
   std::vector<float> c(4 * 32, 7.0f);
   const MutableMatrixView view = {c.data(), DType::kF32, 4, 32};
@@ -303,7 +306,7 @@ TEST_F(CpuGemmTest, TakesTheWorkspaceItAnnounces) {
     const Stored a = Codes(random_, kE4M3, Contracted::kColumns, size.m, size.k, kOrdinary);
     const Stored b = Codes(random_, kE4M3, Contracted::kColumns, size.n, size.k, kOrdinary);
     const GemmProblem problem = {size.m,   size.n,       size.k,       a.format,
-                                 b.format, DType::kBF16, DType::kBF16, DType::kF32};
+                                 b.format, DType::kBF16, Bf16IfTheCpuCan(), DType::kF32};
     const std::shared_ptr<MemoryBudget> budget = MemoryBudget::Create(1 << 30);
     std::vector<float> c(static_cast<size_t>(size.m * size.n));
     PW_ASSERT_OK(gemm_->Run(problem, a.data.operand(), b.data.operand(), MatrixView(),
