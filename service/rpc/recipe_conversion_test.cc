@@ -22,7 +22,10 @@ TEST(RecipeConversionTest, EveryQuantizedRecipeComesBackAsItWas) {
     for (const BackwardOverride backward_override : kOverrides) {
       for (const Fp8Format fp8_format : {Fp8Format::kE4M3, Fp8Format::kHybrid}) {
         for (const BlockGeometry geometry : {BlockGeometry::k1D, BlockGeometry::k2D}) {
-          const Recipe recipe{format, backward_override, fp8_format, geometry};
+          Recipe recipe = DefaultRecipe(format);
+          recipe.backward_override = backward_override;
+          recipe.fp8_format = fp8_format;
+          recipe.weight_geometry = geometry;
           EXPECT_THAT(FromProto(ToProto(recipe), "recipe"), IsOkAndHolds(recipe));
         }
       }
