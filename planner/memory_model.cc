@@ -7,6 +7,7 @@
 #include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/quant/quantize_spec.h"
 #include "core/recipe/recipe_check.h"
 #include "planner/plane_decision.h"
 
@@ -19,10 +20,15 @@ constexpr size_t kListedViolationsMax = 20;
 absl::Status CheckOptions(const PlanOptions& options) {
   PW_RETURN_IF_ERROR(CheckRecipe(options.recipe));
   for (const DType dtype : {options.nominal, options.activation}) {
-    if (IsHighPrecision(dtype)) continue;
-    return Error(Reason::kDtypeUnsupported,
-                 absl::StrCat("weights or activations of ", Name(dtype),
-                              "; required F32, F16 or BF16"));
+    if (!IsHighPrecision(dtype)) {
+      return Error(Reason::kDtypeUnsupported,
+                   absl::StrCat("weights or activations of ", Name(dtype),
+                                "; required F32, F16 or BF16"));
+    }
+    if (options.recipe.format == Format::kNvfp4 && dtype == DType::kF16) {
+      return Error(Reason::kDtypeUnsupported,
+                   "nvfp4 with weights or activations of F16; required F32 or BF16");
+    }
   }
   const SessionLoad& load = options.load;
   const std::pair<absl::string_view, int64_t> values[] = {
@@ -165,21 +171,21 @@ absl::StatusOr<SavedOperandBytes> SavedBytes(const PlanOptions& options, int64_t
                                              int64_t tokens) {
   SavedOperandBytes saved;
   if (!options.trainable || !options.backward_enabled) return saved;
-  // Activations are always quantized in 1-D blocks, whatever the weights are.
-  const auto bytes_of = [&](PlaneKind kind) -> absl::StatusOr<int64_t> {
-    PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
-                        PlaneLayoutFor(options.recipe.format, BlockGeometry::k1D, kind,
-                                       {tokens, in_features}, options.activation));
-    return layout.total_bytes();
-  };
-  PW_ASSIGN_OR_RETURN(const int64_t original, bytes_of(PlaneKind::kHighPrecision));
+  const MatrixShape shape{tokens, in_features};
+  PW_ASSIGN_OR_RETURN(const PlaneLayout original,
+                      PlaneLayoutFor(Format::kNone, BlockGeometry::k1D,
+                                     PlaneKind::kHighPrecision, shape, options.activation));
   if (!options.recipe.quantized()) {
-    saved.none = original;
+    saved.none = original.total_bytes();
     return saved;
   }
-  PW_ASSIGN_OR_RETURN(saved.none, bytes_of(PlaneKind::kColumn));
-  saved.high_precision = original;
-  PW_ASSIGN_OR_RETURN(saved.dequantized, bytes_of(PlaneKind::kRow));
+  const QuantizeSpec spec = QuantizeSpecFor(options.recipe, OperandRole::kActivation);
+  PW_ASSIGN_OR_RETURN(const PlaneLayout row, LayoutFor(spec, PlaneKind::kRow, shape));
+  PW_ASSIGN_OR_RETURN(const PlaneLayout column, LayoutFor(spec, PlaneKind::kColumn, shape));
+  // Where the column plane has nothing of its own, the row plane serves as it.
+  saved.none = column.shares_row_payload ? row.total_bytes() : column.total_bytes();
+  saved.high_precision = original.total_bytes();
+  saved.dequantized = row.total_bytes();
   return saved;
 }
 

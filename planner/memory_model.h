@@ -49,7 +49,8 @@ struct PlanOptions {
 // What one session keeps of a layer's X [tokens, in] between forward and
 // backward, for each override. All 0 if the model is frozen or takes no
 // backward.
-//   none            the column plane of X (high-precision recipe: X itself)
+//   none            the column plane of X (the row plane where that serves as
+//                   both; high-precision recipe: X itself)
 //   high_precision  X itself
 //   dequantized     the row plane of X
 struct SavedOperandBytes {
@@ -130,8 +131,9 @@ struct ModelPlan {
 
 // INVALID_ARGUMENT: as CheckRecipe and CheckWeightShape (up to 20 weights that
 // break a rule are listed as violations); DTYPE_UNSUPPORTED for a nominal or
-// activation type that is not F32, F16 or BF16; INVALID_REQUEST for sessions,
-// tokens or bytes below 0; LIMIT_EXCEEDED for sizes that overflow.
+// activation type that is not F32, F16 or BF16, and for F16 under nvfp4;
+// INVALID_REQUEST for sessions, tokens or bytes below 0; LIMIT_EXCEEDED for sizes
+// that overflow.
 absl::StatusOr<ModelPlan> PlanModel(const TensorInventory& inventory, const PlanOptions& options);
 
 // Transient bytes that load holds for one tensor; what LoadPeak is the highest of.

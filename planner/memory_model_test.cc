@@ -225,14 +225,15 @@ TEST(MemoryModelTest, RefusesBadOptions) {
   endless.load.tokens = int64_t{1} << 30;
   PlanOptions pointless_override;
   pointless_override.recipe.backward_override = kDequantized;
-  PlanOptions not_hosted;
-  not_hosted.recipe = DefaultRecipe(Format::kNvfp4);
+  PlanOptions half_nvfp4;
+  half_nvfp4.recipe = DefaultRecipe(Format::kNvfp4);
+  half_nvfp4.nominal = DType::kF16;
   const BadCase cases[] = {
       {"weights that are integers", integer_weights, Reason::kDtypeUnsupported},
       {"a negative number of tokens", negative, Reason::kInvalidRequest},
       {"sessions that overflow", endless, Reason::kLimitExceeded},
       {"an override of nothing", pointless_override, Reason::kOverrideUnsupportedForRecipe},
-      {"a format of a later build", not_hosted, Reason::kNotSupported},
+      {"nvfp4 of F16", half_nvfp4, Reason::kDtypeUnsupported},
   };
   for (const BadCase& test : cases) {
     SCOPED_TRACE(test.name);

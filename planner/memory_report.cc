@@ -141,6 +141,43 @@ class Footnotes {
   std::vector<std::string> texts_;
 };
 
+const char* BackwardText(const WhatIfCell& cell) {
+  if (!cell.computes) return "hosted only";
+  return cell.backward_runs ? "runs" : "refused";
+}
+
+// The sizes of plane_layout.h in words.
+const char* PayloadFormula(Format format) {
+  return format == Format::kNvfp4 ? "sum of out * in / 2" : "sum of out * in";
+}
+
+const char* ScaleFormula(const Recipe& recipe, PlaneKind kind) {
+  const bool row = kind == PlaneKind::kRow;
+  switch (recipe.format) {
+    case Format::kMxfp8:
+      return row ? "sum of up(out, 128) * up(in/32, 4)" : "sum of up(out/32, 4) * up(in, 128)";
+    case Format::kNvfp4:
+      return row ? "sum of up(out, 128) * up(in/16, 4)" : "sum of up(in, 128) * up(out/16, 4)";
+    case Format::kFp8Block:
+      if (recipe.weight_geometry == BlockGeometry::k1D) {
+        return row ? "sum of 4 * in/128 * up(out, 4)" : "sum of 4 * out/128 * up(in, 4)";
+      }
+      return row ? "sum of 4 * out/128 * up(in/128, 4)" : "sum of 4 * in/128 * up(out/128, 4)";
+    case Format::kFp8Current:
+    case Format::kFp8Delayed:
+      return "4 a weight";
+    case Format::kNone:
+      break;
+  }
+  return "";
+}
+
+std::string StateFormula(const Recipe& recipe) {
+  if (recipe.format != Format::kFp8Delayed) return "4 a weight: its largest magnitude";
+  return absl::StrCat("4 * (1 + ", recipe.amax_history_length,
+                      ") a weight: scale and amax history");
+}
+
 }  // namespace
 
 std::vector<ReportRow> ReportRows(const ModelPlan& plan) {
@@ -153,12 +190,13 @@ std::vector<ReportRow> ReportRows(const ModelPlan& plan) {
   const auto sum = [&rows](std::string what, int64_t bytes, std::string formula) {
     rows.push_back({std::move(what), bytes, std::move(formula)});
   };
-  add("row plane: payload", totals.row.payload_bytes, "sum of out * in");
-  add("row plane: scales", totals.row.scale_bytes, "sum of up(out, 128) * up(in/32, 4)");
-  add("row plane: state", totals.row.state_bytes, "per-tensor scales");
-  add("column plane: payload", totals.column.payload_bytes, "sum of out * in");
-  add("column plane: scales", totals.column.scale_bytes, "sum of up(out/32, 4) * up(in, 128)");
-  add("column plane: state", totals.column.state_bytes, "per-tensor scales");
+  const Recipe& recipe = plan.options.recipe;
+  add("row plane: payload", totals.row.payload_bytes, PayloadFormula(recipe.format));
+  add("row plane: scales", totals.row.scale_bytes, ScaleFormula(recipe, PlaneKind::kRow));
+  add("row plane: state", totals.row.state_bytes, StateFormula(recipe));
+  add("column plane: payload", totals.column.payload_bytes, PayloadFormula(recipe.format));
+  add("column plane: scales", totals.column.scale_bytes, ScaleFormula(recipe, PlaneKind::kColumn));
+  add("column plane: state", totals.column.state_bytes, StateFormula(recipe));
   const int nominal_bytes = FactsOf(plan.options.nominal).bits / 8;
   add("high-precision weights", totals.high_precision.total_bytes(),
       absl::StrCat("sum of out * in * ", nominal_bytes));
@@ -231,7 +269,7 @@ std::string WhatIfTable(absl::Span<const WhatIfCell> cells) {
       for (const std::string& forbidden : cell.forbids) marks += notes.Mark(forbidden);
       row.insert(row.end(), {Number(cell.persistent_bytes), Number(cell.saved_operand_bytes),
                              Number(cell.load_peak_bytes), Number(cell.required_bytes),
-                             cell.backward_runs ? "runs" : "refused", std::move(marks)});
+                             BackwardText(cell), std::move(marks)});
     } else {
       row.insert(row.end(), {"-", "-", "-", "-", "not legal", notes.Mark(cell.legal.message())});
     }

@@ -91,10 +91,11 @@ TEST(MemoryReportTest, HasALinePerLayer) {
 TEST(MemoryReportTest, TheMatrixExplainsItsMarks) {
   const std::string table =
       WhatIfTable(WhatIf(MiniLm(), Mxfp8(BackwardOverride::kDequantized)));
-  EXPECT_THAT(table, HasSubstr("\nmxfp8   dequantized        AUTO            11142912"));
+  EXPECT_THAT(table, HasSubstr("\nmxfp8        dequantized        AUTO            11142912"));
   EXPECT_THAT(table,
-              HasSubstr("\nmxfp8   none               ROW_ONLY        11142912               "
-                        "0    3538944  14681856  refused    [3]\n"));
+              HasSubstr("\nmxfp8        none               ROW_ONLY        11142912               "
+                        "0    3538944  14681856  refused      [3]\n"));
+  EXPECT_THAT(table, HasSubstr("14345620  hosted only"));
   EXPECT_THAT(table, HasSubstr("\n[1] backward_override=high_precision without quantization"));
   EXPECT_THAT(table, HasSubstr("\n[3] backward_override=none: its dgrad reads the column plane"));
 }

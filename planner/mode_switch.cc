@@ -19,16 +19,18 @@ constexpr int64_t kMasterBytesPerElement = 4;  // FP32
 // More would not fit into the trailers of a gRPC reply.
 constexpr size_t kListedReasonsMax = 20;
 
-// 0 for a plane of a format that this build does not host.
-int64_t PlaneBytes(Format format, BlockGeometry geometry, PlaneKind kind,
-                   const SwitchWeight& weight) {
-  const auto layout = PlaneLayoutFor(format, geometry, kind, weight.shape, weight.nominal);
+// 0 for a shape that has no layout.
+int64_t PlaneBytes(PlaneKind kind, const SwitchWeight& weight) {
+  PlaneOptions options;
+  options.amax_history_length = weight.amax_history_length;
+  const auto layout = PlaneLayoutFor(weight.format, weight.geometry, kind, weight.shape,
+                                     weight.nominal, options);
   return layout.ok() ? layout->total_bytes() : 0;
 }
 
 int64_t StoredBytes(const SwitchWeight& weight) {
   const auto bytes = [&weight](bool stored, PlaneKind kind) {
-    return stored ? PlaneBytes(weight.format, weight.geometry, kind, weight) : 0;
+    return stored ? PlaneBytes(kind, weight) : 0;
   };
   return bytes(weight.row, PlaneKind::kRow) + bytes(weight.column, PlaneKind::kColumn) +
          bytes(weight.high_precision, PlaneKind::kHighPrecision);
@@ -38,10 +40,10 @@ bool SameClass(const SwitchWeight& weight, const Recipe& target) {
   return weight.format == target.format;
 }
 
-// Same class and same blocks: a stored plane is a plane of the target.
-bool PlanesServe(const SwitchWeight& weight, const Recipe& target) {
-  return SameClass(weight, target) &&
-         (!target.quantized() || weight.geometry == target.weight_geometry);
+// Fields of a recipe that decide the codes and scales of a weight.
+bool SameCodes(const Recipe& stored, const Recipe& target) {
+  return stored.power_of_two_scales == target.power_of_two_scales &&
+         stored.amax_epsilon == target.amax_epsilon;
 }
 
 // Judges one weight after another against one target.
@@ -100,7 +102,7 @@ class Judge {
                                  std::string(legal.message()), target_.ToString(), {}});
     } else if (!absl::c_linear_search(snapshot_.device.formats, target_.format)) {
       target_reasons_.push_back({Reason::kArchUnsupported,
-                                 absl::StrCat("the device must compute ", Name(target_.format)),
+                                 absl::StrCat("the device must host ", Name(target_.format)),
                                  absl::StrCat("device ", snapshot_.device.name, " cannot"), {}});
     }
   }
@@ -133,14 +135,37 @@ class Judge {
     }
   }
 
+  // A stored plane is a plane of the target.
+  bool PlanesServe(const SwitchWeight& weight) const {
+    if (!SameClass(weight, target_)) return false;
+    return !target_.quantized() || (weight.geometry == target_.weight_geometry &&
+                                    SameCodes(snapshot_.recipe, target_));
+  }
+
+  // The row plane stays but for the length of its history.
+  bool ResizesState(const SwitchWeight& weight) const {
+    return PlanesServe(weight) && weight.amax_history_length != target_.amax_history_length;
+  }
+
   void JudgeSameClass(const SwitchWeight& weight, WeightVerdict& verdict) const {
-    if (!PlanesServe(weight, target_)) {
+    if (target_.quantized() && weight.geometry != target_.weight_geometry) {
       NeedMaster(weight, verdict,
                  {Reason::kGeometryMismatch, "blocks of another shape need other codes",
                   absl::StrCat("stored with ", Name(weight.geometry), " blocks, target ",
                                Name(target_.weight_geometry)),
                   {}});
       return;
+    }
+    if (target_.quantized() && !SameCodes(snapshot_.recipe, target_)) {
+      NeedMaster(weight, verdict,
+                 {Reason::kRecipeMismatch, "scales made by another rule need other codes",
+                  absl::StrCat("stored as ", snapshot_.recipe.ToString(), ", target ",
+                               target_.ToString()),
+                  {}});
+      return;
+    }
+    if (ResizesState(weight)) {
+      verdict.verdict = std::max(verdict.verdict, SwitchVerdict::kAllowedByDerivation);
     }
     if (!reads_column_ || weight.column) {
       CheckRelease(weight, verdict);
@@ -201,7 +226,7 @@ class Judge {
     question.policy = snapshot_.policy;
     question.shape = weight.shape;
     question.nominal = weight.nominal;
-    const auto decision = PlanesServe(weight, target_) && target_.quantized()
+    const auto decision = PlanesServe(weight) && target_.quantized()
                               ? KeepPlanes(question, weight)
                               : DecidePlanes(question);
     if (!decision.ok()) return;  // no such layout: the shape was rejected before
@@ -216,7 +241,9 @@ class Judge {
     const int64_t after = TotalBytes(*planes);
     verdict.persistent_delta_bytes = after - now;
     if (verdict.verdict != SwitchVerdict::kAllowedByDerivation) return;
-    verdict.derived_bytes = PlanesServe(weight, target_) ? after - now : after;
+    // A plane whose state has another length is a plane of its own.
+    const bool adds = PlanesServe(weight) && !ResizesState(weight);
+    verdict.derived_bytes = adds ? after - now : after;
     verdict.derivation_seconds = SecondsOf(now + verdict.derived_bytes, kConvertBytesPerSecond);
   }
 

@@ -22,6 +22,9 @@ using enum SwitchVerdict;
 
 constexpr MatrixShape kShape{4096, 4096};
 constexpr int64_t kPlaneBytes = 17'301'504;
+constexpr int64_t kScaleBytes = 4096 * 4096 / 32;
+// Both planes: packed codes, a scale for 16 of them, an amax.
+constexpr int64_t kNvfp4Bytes = 2 * (4096 * 4096 / 2 + 4096 * 4096 / 16 + 4);
 constexpr int64_t kBf16Bytes = 4096 * 4096 * 2;
 constexpr int64_t kMasterBytes = 4096 * 4096 * 4;
 
@@ -124,10 +127,11 @@ TEST(ModeSwitchTest, JudgesEveryStoredLayoutAgainstEveryTarget) {
        kNeedsMaster, {Reason::kNeedsMaster}, kPlaneBytes - kBf16Bytes, 0, kMasterBytes},
       {"a stale row plane is not read", stale_row, true, Mxfp8(kDequantized), kNeedsMaster,
        {Reason::kNeedsMaster}, kPlaneBytes, 0, kMasterBytes},
-      {"blocks of another shape", Mxfp8Weight(true), true, mxfp8_2d, kRejected,
-       {Reason::kNotSupported, Reason::kGeometryMismatch}, 0, 0, 0},
-      {"another class", Mxfp8Weight(true), true, DefaultRecipe(Format::kNvfp4), kRejected,
-       {Reason::kNotSupported, Reason::kRecipeMismatch}, 0, 0, 0},
+      {"blocks of another shape", Mxfp8Weight(true), true, mxfp8_2d, kNeedsMaster,
+       {Reason::kGeometryMismatch}, kScaleBytes - kPlaneBytes, 0, kMasterBytes},
+      {"another class that the device does not have", Mxfp8Weight(true), true,
+       DefaultRecipe(Format::kNvfp4), kRejected,
+       {Reason::kArchUnsupported, Reason::kRecipeMismatch}, kNvfp4Bytes - 2 * kPlaneBytes, 0, 0},
       {"an override that delayed scaling cannot take", Mxfp8Weight(true), true, delayed_override,
        kRejected, {Reason::kOverrideUnsupportedForRecipe, Reason::kRecipeMismatch}, 0, 0, 0},
       {"an override of nothing", Bf16Weight(), true, bf16_override, kRejected,

@@ -132,6 +132,7 @@ Json ToJson(const WhatIfCell& cell) {
                {"saved_operand_bytes", cell.saved_operand_bytes},
                {"load_peak_bytes", cell.load_peak_bytes},
                {"required_bytes", cell.required_bytes},
+               {"computes", cell.computes},
                {"backward_runs", cell.backward_runs},
                {"forbids", cell.forbids}});
   return json;

@@ -46,7 +46,7 @@ TEST(PlanJsonTest, HoldsTheExactNumbers) {
   EXPECT_EQ(layer["planes"][1]["scale_shape"], Json({48, 384}));
   EXPECT_EQ(json["local"][0]["name"], "embeddings.word_embeddings.weight");
   EXPECT_EQ(json["fit"]["fits"], false);
-  EXPECT_EQ(json["what_if"].size(), 18u);
+  EXPECT_EQ(json["what_if"].size(), 54u);
   EXPECT_TRUE(json["what_if"][4].contains("refused"));
 }
 

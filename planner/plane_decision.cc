@@ -78,8 +78,8 @@ absl::StatusOr<PlaneDecision> RecordPlanes(const PlaneQuestion& question, bool c
   const Recipe& recipe = question.recipe;
   if (recipe.quantized() && !column) {
     PW_ASSIGN_OR_RETURN(const PlaneLayout saved,
-                        PlaneLayoutFor(recipe.format, recipe.weight_geometry, PlaneKind::kColumn,
-                                       question.shape, question.nominal));
+                        WeightPlaneLayout(recipe, PlaneKind::kColumn, question.shape,
+                                          question.nominal));
     decision.saved_bytes = saved.total_bytes();
   }
   return decision;
@@ -98,8 +98,7 @@ absl::StatusOr<std::vector<PlaneLayout>> LayoutsOf(const PlaneDecision& decision
   std::vector<PlaneLayout> layouts;
   for (const PlaneKind kind : kinds) {
     PW_ASSIGN_OR_RETURN(layouts.emplace_back(),
-                        PlaneLayoutFor(recipe.format, recipe.weight_geometry, kind, shape,
-                                       nominal));
+                        WeightPlaneLayout(recipe, kind, shape, nominal));
   }
   return layouts;
 }

@@ -35,7 +35,7 @@ struct PlaneQuestion {
 
 // For a high-precision recipe row is true and column false: its one plane, the
 // matrix itself, serves every GEMM, whatever the policy. INVALID_ARGUMENT as
-// PlaneLayoutFor.
+// WeightPlaneLayout.
 absl::StatusOr<PlaneDecision> DecidePlanes(const PlaneQuestion& question);
 
 // Does a backward under this recipe read the column plane of the weight?

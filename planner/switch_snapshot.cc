@@ -32,6 +32,7 @@ SwitchWeight SwitchWeightOf(const HostedLayer& layer) {
   weight.nominal = stored.nominal;
   weight.format = stored.format;
   weight.geometry = stored.geometry;
+  weight.amax_history_length = stored.amax_history_length;
   weight.row = stored.Fresh(PlaneKind::kRow) != nullptr;
   weight.column = stored.Fresh(PlaneKind::kColumn) != nullptr;
   weight.high_precision = stored.Fresh(PlaneKind::kHighPrecision) != nullptr;

@@ -26,6 +26,7 @@ struct SwitchWeight {
   DType nominal = DType::kBF16;
   Format format = Format::kNone;
   BlockGeometry geometry = BlockGeometry::k1D;
+  int64_t amax_history_length = 0;  // of fp8_delayed
   // Stored and fresh.
   bool row = false;
   bool column = false;
@@ -46,7 +47,7 @@ SwitchWeight SwitchWeightOf(const HostedLayer& layer);
 
 struct DeviceFacts {
   std::string name;             // for example "cpu"
-  std::vector<Format> formats;  // that it can compute with
+  std::vector<Format> formats;  // that it can host
 };
 
 struct SwitchSnapshot {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/layer/linear_gemms.h"
 #include "core/recipe/recipe_check.h"
 #include "planner/plane_decision.h"
 
@@ -34,12 +35,13 @@ WhatIfCell CellOf(const TensorInventory& inventory, const PlanOptions& options) 
   cell.saved_operand_bytes = plan->totals.saved_operand_bytes;
   cell.load_peak_bytes = plan->totals.load_peak_bytes;
   cell.required_bytes = plan->totals.required_bytes;
+  cell.computes = ComputesLinear(options.recipe);
   // The decision is the same for every layer but for its bytes.
   if (plan->layers.empty()) return cell;
   const PlaneDecision& decision = plan->layers.front().decision;
   cell.forbids = decision.forbids;
   cell.backward_runs =
-      options.backward_enabled &&
+      cell.computes && options.backward_enabled &&
       (decision.column || !BackwardReadsColumn(options.recipe) ||
        ColumnDerivableFromRow(options.recipe.format, options.recipe.weight_geometry));
   return cell;
@@ -71,7 +73,9 @@ std::vector<FittingChoice> MatrixChoices(const TensorInventory& inventory,
   std::vector<Difference> fitting;
   for (const WhatIfCell& cell : WhatIf(inventory, options)) {
     if (!cell.legal.ok() || cell.required_bytes > limit_bytes) continue;
-    if (options.backward_enabled && !cell.backward_runs) continue;
+    // Who hosts a format that is not computed with asked for it.
+    if (cell.recipe.format != options.recipe.format && !cell.computes) continue;
+    if (options.backward_enabled && cell.computes && !cell.backward_runs) continue;
     fitting.push_back(Compare(cell, options));
   }
   // Fewest changes first; among those the one that gives up least.

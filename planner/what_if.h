@@ -24,6 +24,8 @@ struct WhatIfCell {
   int64_t saved_operand_bytes = 0;
   int64_t load_peak_bytes = 0;
   int64_t required_bytes = 0;
+  // Does this build multiply planes of the recipe, or only host them?
+  bool computes = false;
   // Can this very recipe run its backward on the planes that are kept?
   bool backward_runs = false;
   std::vector<std::string> forbids;  // as PlaneDecision

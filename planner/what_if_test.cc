@@ -61,7 +61,7 @@ TEST(WhatIfTest, CoversTheMatrix) {
       {Format::kMxfp8, kDequantized, PlanePolicy::kBoth, true, kBothBytes, true, 0},
   };
   const std::vector<WhatIfCell> cells = WhatIf(MiniLm(), Mxfp8(kNone));
-  EXPECT_THAT(cells, SizeIs(2 * 3 * 3));
+  EXPECT_THAT(cells, SizeIs(6 * 3 * 3));
   for (const CellCase& test : cases) {
     SCOPED_TRACE(testing::Message() << Name(test.format) << " " << Name(test.backward_override)
                                     << " " << Name(test.policy));
@@ -69,10 +69,23 @@ TEST(WhatIfTest, CoversTheMatrix) {
     EXPECT_EQ(cell.legal.ok(), test.legal);
     EXPECT_EQ(cell.persistent_bytes, test.persistent_bytes);
     EXPECT_EQ(cell.backward_runs, test.backward_runs);
+    EXPECT_EQ(cell.computes, test.legal);
     EXPECT_THAT(cell.forbids, SizeIs(test.forbids));
     if (test.legal) {
       EXPECT_EQ(cell.required_bytes, cell.persistent_bytes + kLoadPeakBytes);
     }
+  }
+}
+
+TEST(WhatIfTest, FormatsThatAreOnlyHostedHaveBytesAndNoBackward) {
+  const std::vector<WhatIfCell> cells = WhatIf(MiniLm(), Mxfp8(kNone));
+  for (const Format format :
+       {Format::kNvfp4, Format::kFp8Block, Format::kFp8Current, Format::kFp8Delayed}) {
+    const WhatIfCell& cell = CellAt(cells, format, kNone, PlanePolicy::kBoth);
+    PW_EXPECT_OK(cell.legal);
+    EXPECT_GT(cell.persistent_bytes, 0);
+    EXPECT_FALSE(cell.computes);
+    EXPECT_FALSE(cell.backward_runs);
   }
 }
 

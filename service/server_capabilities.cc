@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "core/checkpoint/format_constants.h"
 #include "core/gemm/gemm_path.h"
+#include "core/layer/linear_gemms.h"
 #include "core/layer/model_version.h"
 #include "core/recipe/recipe.h"
 #include "proto/version/api_version.h"
@@ -21,6 +22,7 @@ v1::BackendCapability DescribeCpu(bool bf16_cpu) {
   cpu.set_device(bf16_cpu ? "cpu with BF16 products"
                           : "cpu without BF16 products: computes in F32");
   for (const Format format : HostableFormats()) {
+    if (!ComputesLinear(DefaultRecipe(format))) continue;
     const GemmPath path =
         format == Format::kNone ? GemmPath::kHighPrecision : GemmPath::kExpanded;
     (*cpu.mutable_gemm_path())[std::string(Name(format))] = std::string(Name(path));

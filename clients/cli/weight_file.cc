@@ -35,8 +35,10 @@ std::string NameOf(const v1::ReadTensorHeader& header) {
     case v1::PLANE_COLUMN: plane = "#column"; break;
     default: return header.weight();
   }
-  return absl::StrCat(header.weight(), plane,
-                      header.part() == v1::PLANE_PART_SCALES ? ".scales" : ".payload");
+  const char* part = ".payload";
+  if (header.part() == v1::PLANE_PART_SCALES) part = ".scales";
+  if (header.part() == v1::PLANE_PART_STATE) part = ".state";
+  return absl::StrCat(header.weight(), plane, part);
 }
 
 }  // namespace

@@ -59,6 +59,12 @@ absl::Status CheckRequest(absl::string_view name, const LinearMode& mode, int64_
                           DType activation) {
   absl::Status status = CheckRecipe(mode.recipe);
   if (!status.ok()) return Annotate(status, Layer(name));
+  if (!ComputesLinear(mode.recipe)) {
+    return Error(Reason::kNotSupported,
+                 absl::StrCat(Layer(name), ": recipe ", mode.recipe.ToString(), " is hosted, but "
+                              "this build does not multiply its planes; load the model with "
+                              "recipe mxfp8 (1-D blocks) or none to compute with it"));
+  }
   if (!IsHighPrecision(activation)) {
     return Error(Reason::kDtypeUnsupported,
                  absl::StrCat(Layer(name), ": activations of ", Name(activation),

@@ -33,6 +33,11 @@ bool Stored(const PrimaryWeight& weight) { return weight.format != Format::kNone
 
 }  // namespace
 
+bool ComputesLinear(const Recipe& recipe) {
+  return !recipe.quantized() ||
+         (recipe.format == Format::kMxfp8 && recipe.weight_geometry == BlockGeometry::k1D);
+}
+
 bool QuantizesBackward(const Recipe& recipe) {
   return recipe.quantized() && recipe.backward_override == BackwardOverride::kNone;
 }

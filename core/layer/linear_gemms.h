@@ -32,6 +32,10 @@ struct WeightOperand {
 WeightOperand WeightOfForward(const PrimaryWeight& weight, const Recipe& recipe);
 WeightOperand WeightOfInputGradient(const PrimaryWeight& weight, const Recipe& recipe);
 
+// Whether these GEMMs read planes of the recipe's format: of none, and of mxfp8
+// with 1-D blocks. Weights of the others are hosted, not multiplied yet.
+bool ComputesLinear(const Recipe& recipe);
+
 // Whether the backward multiplies codes: a quantized recipe without override.
 bool QuantizesBackward(const Recipe& recipe);
 

@@ -4,6 +4,8 @@
 #include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/numeric/float8_e4m3.h"
+#include "core/numeric/float8_e5m2.h"
 #include "core/quant/hadamard.h"
 
 namespace planewise {
@@ -41,6 +43,15 @@ QuantizeSpec QuantizeSpecFor(const Recipe& recipe, OperandRole role, const Stoch
   spec.hadamard_column = recipe.hadamard;
   if (role == OperandRole::kGradient && recipe.stochastic_rounding) spec.stochastic = key;
   return spec;
+}
+
+DelayedScalingRule DelayedScalingRuleFor(const Recipe& recipe, OperandRole role) {
+  DelayedScalingRule rule;
+  rule.element_max =
+      ElementOf(recipe, role) == DType::kF8E5M2 ? Float8E5M2::kMax : Float8E4M3::kMax;
+  rule.margin = recipe.margin;
+  rule.most_recent = recipe.amax_algorithm == AmaxAlgorithm::kMostRecent;
+  return rule;
 }
 
 absl::Status CheckSpec(const QuantizeSpec& spec) {

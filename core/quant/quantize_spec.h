@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "core/numeric/dtype.h"
 #include "core/numeric/stochastic_rounding.h"
+#include "core/quant/delayed_scaling.h"
 #include "core/recipe/recipe.h"
 #include "core/tensor/plane_layout.h"
 
@@ -48,6 +49,9 @@ struct QuantizeSpec {
 // has E5M2 elements under the hybrid format, and `key` if the recipe rounds
 // gradients stochastically. X and dY are transformed if the recipe says so.
 QuantizeSpec QuantizeSpecFor(const Recipe& recipe, OperandRole role, const StochasticKey& key = {});
+
+// How the state of an fp8_delayed matrix in `role` moves on.
+DelayedScalingRule DelayedScalingRuleFor(const Recipe& recipe, OperandRole role);
 
 // INVALID_ARGUMENT for a format without quantization, an element type that the
 // format does not have, and a transform or stochastic rounding outside 1-D nvfp4.

@@ -14,7 +14,6 @@
 namespace planewise {
 namespace {
 
-constexpr Format kHostable[] = {Format::kNone, Format::kMxfp8};
 constexpr Format kFormats[] = {Format::kNone,     Format::kMxfp8,      Format::kNvfp4,
                                Format::kFp8Block, Format::kFp8Current, Format::kFp8Delayed};
 constexpr BackwardOverride kOverrides[] = {
@@ -233,21 +232,12 @@ Recipe DefaultRecipe(Format format) {
   return recipe;
 }
 
-absl::Span<const Format> HostableFormats() { return kHostable; }
+absl::Span<const Format> HostableFormats() { return kFormats; }
 
 absl::Status CheckRecipe(const Recipe& recipe) {
   PW_RETURN_IF_ERROR(CheckOverride(recipe));
   PW_RETURN_IF_ERROR(CheckFieldsExist(recipe));
-  PW_RETURN_IF_ERROR(CheckRanges(recipe));
-  for (const Format format : kHostable) {
-    if (recipe.format == format &&
-        recipe.weight_geometry == DefaultRecipe(format).weight_geometry) {
-      return absl::OkStatus();
-    }
-  }
-  return Error(Reason::kNotSupported,
-               absl::StrCat("recipe ", recipe.ToString(), " is not hosted by this build; it hosts ",
-                            ListNames(HostableFormats()), " with 1-D blocks"));
+  return CheckRanges(recipe);
 }
 
 }  // namespace planewise

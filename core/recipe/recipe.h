@@ -98,13 +98,13 @@ std::ostream& operator<<(std::ostream& out, const Recipe& recipe);
 // kDefaultAmaxHistoryLength). The defaults are Transformer Engine's.
 Recipe DefaultRecipe(Format format);
 
-// Formats that this build can host.
+// Formats that a model can be hosted in.
 absl::Span<const Format> HostableFormats();
 
 // Is the combination legal, whatever the weight? INVALID_ARGUMENT with
 // OVERRIDE_UNSUPPORTED_FOR_RECIPE (fp8_delayed with an override; an override
 // without quantization) or INVALID_REQUEST (a field that the format does not
-// have, or a value outside its range); UNIMPLEMENTED for a format not hostable.
+// have, or a value outside its range).
 absl::Status CheckRecipe(const Recipe& recipe);
 
 }  // namespace planewise

@@ -16,7 +16,12 @@ namespace planewise {
 namespace {
 
 v1::PlanePart ToProto(PlanePart part) {
-  return part == PlanePart::kPayload ? v1::PLANE_PART_PAYLOAD : v1::PLANE_PART_SCALES;
+  switch (part) {
+    case PlanePart::kPayload: return v1::PLANE_PART_PAYLOAD;
+    case PlanePart::kScales: return v1::PLANE_PART_SCALES;
+    case PlanePart::kState: return v1::PLANE_PART_STATE;
+  }
+  return v1::PLANE_PART_UNSPECIFIED;
 }
 
 v1::ReadWeightsResponse HeaderOf(const WeightPart& part) {

@@ -16,6 +16,7 @@ int64_t BytesOf(const PrimaryWeight& weight, const PlaneDecision& decision) {
   Recipe recipe;
   recipe.format = weight.format;
   recipe.weight_geometry = weight.geometry;
+  recipe.amax_history_length = weight.amax_history_length;
   const auto planes = LayoutsOf(decision, recipe, weight.shape, weight.nominal);
   return planes.ok() ? TotalBytes(*planes) : 0;
 }

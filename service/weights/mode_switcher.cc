@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/quant/weight_spec.h"
 #include "planner/switch_snapshot.h"
 
 namespace planewise {
@@ -75,14 +76,15 @@ class Switcher {
     const Plane& source = *weight.Fresh(PlaneKind::kHighPrecision);
     const MatrixView matrix{source.payload.data(), weight.nominal, weight.shape.out,
                             weight.shape.in};
+    PW_ASSIGN_OR_RETURN(const QuantizeSpec spec, NewWeightSpec(quantizer_, target_, matrix));
     PW_ASSIGN_OR_RETURN(
         QuantizedPlanes planes,
-        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, matrix,
-                         QuantizeSpecFor(target_, OperandRole::kWeight),
+        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, matrix, spec,
                          {decision.row, decision.column}, number_, weight.name));
     PrimaryWeight quantized = Identity(weight);
     quantized.format = target_.format;
     quantized.geometry = target_.weight_geometry;
+    quantized.amax_history_length = target_.amax_history_length;
     quantized.row = std::move(planes.row);
     quantized.column = std::move(planes.column);
     return std::make_shared<const PrimaryWeight>(std::move(quantized));

@@ -167,8 +167,9 @@ TEST_F(ModelCatalogTest, WhatIsRefusedLeavesNothing) {
     spec.source_path = path;
     return spec;
   };
-  CreateModelSpec unhosted = Spec("m");
-  unhosted.recipe = DefaultRecipe(Format::kNvfp4);
+  CreateModelSpec no_history = Spec("m");
+  no_history.recipe = DefaultRecipe(Format::kFp8Delayed);
+  no_history.recipe.amax_history_length = 0;
   CreateModelSpec pointless = Spec("m");
   pointless.recipe.format = Format::kNone;
   CreateModelSpec long_id = Spec("m");
@@ -184,7 +185,8 @@ TEST_F(ModelCatalogTest, WhatIsRefusedLeavesNothing) {
       {"a missing tensor", from("/models/missing"), Reason::kInvalidCheckpoint, "missing"},
       {"a truncated shard", from("/models/truncated"), Reason::kInvalidCheckpoint,
        "model.safetensors"},
-      {"a format that this build does not host", unhosted, Reason::kNotSupported, "nvfp4"},
+      {"delayed scaling without a history", no_history, Reason::kInvalidRequest,
+       "amax_history_length is 0"},
       {"an override without quantization", pointless, Reason::kOverrideUnsupportedForRecipe, ""},
       {"a long request id", long_id, Reason::kLimitExceeded, "request_id_bytes_max = 128"},
   };

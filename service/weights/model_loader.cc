@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/format_constants.h"
+#include "core/quant/weight_spec.h"
 #include "service/weights/nominal_cast.h"
 
 namespace planewise {
@@ -88,14 +89,16 @@ class Loader {
 
   absl::StatusOr<std::shared_ptr<const PrimaryWeight>> Quantize(const LayerPlan& plan,
                                                                 const Nominal& tensor) {
+    PW_ASSIGN_OR_RETURN(const QuantizeSpec spec,
+                        NewWeightSpec(quantizer_, spec_.recipe, tensor.view));
     PW_ASSIGN_OR_RETURN(
         QuantizedPlanes planes,
-        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, tensor.view,
-                         QuantizeSpecFor(spec_.recipe, OperandRole::kWeight),
+        QuantizeToPlanes(quantizer_, budget_, MemoryUse::kWeights, tensor.view, spec,
                          {plan.decision.row, plan.decision.column}, number_, plan.weight));
     PrimaryWeight weight = Identity(plan.weight, plan.shape);
     weight.format = spec_.recipe.format;
     weight.geometry = spec_.recipe.weight_geometry;
+    weight.amax_history_length = spec_.recipe.amax_history_length;
     weight.row = std::move(planes.row);
     weight.column = std::move(planes.column);
     return std::make_shared<const PrimaryWeight>(std::move(weight));

@@ -36,6 +36,35 @@ PlaneKind SourcePlane(const PrimaryWeight& weight) {
   return weight.format == Format::kNone ? PlaneKind::kHighPrecision : PlaneKind::kRow;
 }
 
+// Does the row plane's array serve this plane too?
+bool Shares(const PlaneLayout& layout, PlanePart part) {
+  return (part == PlanePart::kPayload && layout.shares_row_payload) ||
+         (part == PlanePart::kScales && layout.shares_row_scales);
+}
+
+// Two packed elements are a byte to readers.
+DType ReadableType(const PlaneLayout& layout, PlanePart part) {
+  switch (part) {
+    case PlanePart::kPayload:
+      return layout.payload_dtype == DType::kF4E2M1 ? DType::kU8 : layout.payload_dtype;
+    case PlanePart::kScales: return layout.scale_dtype;
+    case PlanePart::kState: break;
+  }
+  return DType::kF32;
+}
+
+std::vector<int64_t> ReadableShape(const PlaneLayout& layout, PlanePart part) {
+  switch (part) {
+    case PlanePart::kPayload: {
+      const bool packed = layout.payload_dtype == DType::kF4E2M1;
+      return {layout.payload_rows, packed ? layout.payload_row_bytes() : layout.payload_columns};
+    }
+    case PlanePart::kScales: return {layout.scale_rows, layout.scale_columns};
+    case PlanePart::kState: break;
+  }
+  return {layout.state_elements()};
+}
+
 class WeightPartsReader final : public WeightReader {
  public:
   WeightPartsReader(std::shared_ptr<CatalogState> state, WeightLease lease,
@@ -89,15 +118,12 @@ class WeightPartsReader final : public WeightReader {
   }
 
   static void DescribeStored(const PartRequest& request, WeightPart& part) {
-    const std::shared_ptr<const Plane> plane = PlaneOf(*request.weight, request.plane);
-    const PlaneLayout& layout = plane->layout;
-    const bool payload = request.part == PlanePart::kPayload;
-    part.dtype = payload ? layout.payload_dtype : layout.scale_dtype;
-    part.shape = payload
-                     ? std::vector<int64_t>{layout.payload_rows, layout.payload_columns}
-                     : std::vector<int64_t>{layout.scale_rows, layout.scale_columns};
-    part.bytes = payload ? plane->payload.bytes() : plane->scales.bytes();
-    part.owner = plane;
+    std::shared_ptr<const Plane> plane = PlaneOf(*request.weight, request.plane);
+    if (Shares(plane->layout, request.part)) plane = request.weight->row;
+    part.dtype = ReadableType(plane->layout, request.part);
+    part.shape = ReadableShape(plane->layout, request.part);
+    part.bytes = plane->buffer(request.part).bytes();
+    part.owner = std::move(plane);
   }
 
   static absl::Status Dequantize(const CatalogState& state, const PrimaryWeight& weight, DType to,
@@ -158,9 +184,10 @@ absl::Status AddRequests(const std::shared_ptr<const PrimaryWeight>& weight,
                                                  Name(*spec.plane), " plane is not stored"))
         .With("weight", weight->name);
   }
-  requests.push_back({weight, *spec.plane, PlanePart::kPayload});
-  if (plane->layout.scale_bytes > 0) {
-    requests.push_back({weight, *spec.plane, PlanePart::kScales});
+  for (const PlanePart part : kPlaneParts) {
+    if (plane->layout.Stores(part) || Shares(plane->layout, part)) {
+      requests.push_back({weight, *spec.plane, part});
+    }
   }
   return absl::OkStatus();
 }

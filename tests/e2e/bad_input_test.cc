@@ -315,14 +315,6 @@ TEST_F(BadInputTest, UnknownRecipe) {
               HasReason(Reason::kUnknownRecipe, AllOf(HasSubstr("\"int3\""), HasSubstr("mxfp8"))));
 }
 
-TEST_F(BadInputTest, RecipeThatThisBuildDoesNotHost) {
-  v1::CreateModelRequest request = CreateRequest("bad", daemon_.WriteModel("bad"),
-                                                 v1::BACKWARD_OVERRIDE_NONE);
-  request.mutable_recipe()->set_format("nvfp4");
-  EXPECT_THAT(client_->CreateModel(request),
-              HasReason(Reason::kNotSupported, AllOf(HasSubstr("nvfp4"), HasSubstr("mxfp8"))));
-}
-
 TEST_F(BadInputTest, OverrideThatTheRecipeCannotTake) {
   v1::CreateModelRequest request = CreateRequest("bad", daemon_.WriteModel("bad"),
                                                  v1::BACKWARD_OVERRIDE_DEQUANTIZED);

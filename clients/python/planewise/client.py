@@ -23,12 +23,12 @@ class WeightPart:
     """One tensor that read_weights brought.
 
     Attributes: weight (name), version, plane that was read ("row", "column" or
-    "high_precision"), part ("payload" or "scales"; dequantized values are a payload), data_type,
-    shape, data (bytearray).
+    "high_precision"), part ("payload", "scales" or "state"; dequantized values are a payload),
+    data_type, shape, data (bytearray).
     """
 
     PLANES = {1: "row", 2: "column", 3: "high_precision"}
-    _PARTS = {1: "payload", 2: "scales"}
+    _PARTS = {1: "payload", 2: "scales", 3: "state"}
 
     def __init__(self, header):
         self.weight = header.weight.decode()
