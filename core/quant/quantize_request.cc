@@ -1,16 +1,15 @@
 #include "core/quant/quantize_request.h"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "core/numeric/float4_e2m1.h"
 #include "core/numeric/float8_e4m3.h"
 #include "core/numeric/float8_e5m2.h"
 #include "core/quant/fp8_scale.h"
+#include "core/quant/plane_padding.h"
 
 namespace planewise {
 namespace {
@@ -64,27 +63,6 @@ int64_t ColumnModulus(Format format) {
   if (format == Format::kMxfp8) return kMxfp8Block;
   if (format == Format::kNvfp4) return kNvfp4Block;
   return 1;
-}
-
-void ZeroScalePadding(const PlaneSpan& plane) {
-  const PlaneLayout& layout = plane.layout;
-  if (layout.scale_bytes == 0) return;  // no matrix, and perhaps no buffer
-  const int64_t scale_bytes = FactsOf(layout.scale_dtype).bits / 8;
-  const int64_t row_bytes = layout.scale_columns * scale_bytes;
-  const int64_t used_bytes = layout.used_scale_columns * scale_bytes;
-  uint8_t* scales = plane.scales;
-  for (int64_t row = 0; row < layout.used_scale_rows; ++row, scales += row_bytes) {
-    std::fill_n(scales + used_bytes, row_bytes - used_bytes, uint8_t{0});
-  }
-  std::fill_n(scales, (layout.scale_rows - layout.used_scale_rows) * row_bytes, uint8_t{0});
-}
-
-void ZeroPayloadPadding(const PlaneSpan& plane) {
-  const PlaneLayout& layout = plane.layout;
-  if (layout.payload_dtype != DType::kF4E2M1 || layout.payload_columns % 2 == 0) return;
-  for (int64_t row = 0; row < layout.payload_rows; ++row) {
-    StorePacked(plane.payload + row * layout.payload_row_bytes(), layout.payload_columns, {});
-  }
 }
 
 }  // namespace
