@@ -14,6 +14,7 @@
 #include "core/numeric/bfloat16.h"
 #include "core/quant/hadamard.h"
 #include "core/quant/quantizer.h"
+#include "core/quant/scale_swizzle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_files.h"
@@ -55,11 +56,13 @@ std::string CaseName(const testing::TestParamInfo<PlaneCase>& test) {
 
 // The files that have `tensor` (large ones carry no "dequantized"), for each
 // quantizer.
-std::vector<PlaneCase> CasesWith(const std::string& tensor) {
+std::vector<PlaneCase> CasesWith(const std::string& tensor,
+                                 const std::vector<const Quantizer*>& quantizers = {
+                                     &ScalarQuantizer(), &VectorQuantizer()}) {
   std::vector<PlaneCase> cases;
   for (const GoldenFile& file : GoldenManifest()) {
     if (kSpecs.count(file.format) == 0 || file.tensors.count(tensor) == 0) continue;
-    for (const Quantizer* quantizer : {&ScalarQuantizer(), &VectorQuantizer()}) {
+    for (const Quantizer* quantizer : quantizers) {
       cases.push_back({file, quantizer});
     }
   }
@@ -220,6 +223,37 @@ TEST_P(DequantizeGoldenTest, RowPlane) {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DequantizeGoldenTest);
 INSTANTIATE_TEST_SUITE_P(Golden, DequantizeGoldenTest, testing::ValuesIn(CasesWith("dequantized")),
                          CaseName);
+
+// ---- Swizzled scales -----------------------------------------------------------
+
+class SwizzleGoldenTest : public PlaneGoldenTest {};
+
+// Both ways, for the sides that the file has. No quantizer takes part.
+TEST_P(SwizzleGoldenTest, ScalesOfBothSides) {
+  for (const auto& [kind, side] :
+       {std::pair{PlaneKind::kRow, "rowwise"}, std::pair{PlaneKind::kColumn, "columnwise"}}) {
+    const std::string tensor = std::string(side) + "_scale_swizzled";
+    if (!Has(tensor)) continue;
+    SCOPED_TRACE(tensor);
+    const PlaneLayout layout = LayoutOf(kind);
+    PW_ASSERT_OK_AND_ASSIGN(const std::vector<uint8_t> want,
+                            ReadGoldenTensor<uint8_t>(*file_, tensor));
+    ASSERT_EQ(SwizzledScaleBytes(layout), static_cast<int64_t>(want.size()));
+    const std::vector<uint8_t> compact = ScalesOf(side, layout);
+    std::vector<uint8_t> swizzled(want.size(), 0xA5);
+    PW_ASSERT_OK(SwizzleScales(layout, compact.data(), swizzled.data()));
+    EXPECT_THAT(swizzled, SameBytes(want));
+    std::vector<uint8_t> back(compact.size(), 0xA5);
+    PW_ASSERT_OK(UnswizzleScales(layout, want.data(), back.data()));
+    EXPECT_THAT(back, SameBytes(compact));
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SwizzleGoldenTest);
+INSTANTIATE_TEST_SUITE_P(Golden, SwizzleGoldenTest,
+                         testing::ValuesIn(CasesWith("rowwise_scale_swizzled",
+                                                     {&ScalarQuantizer()})),
+                         [](const auto& test) { return GoldenTestName(test.param.file.name); });
 
 // ---- Hadamard transform --------------------------------------------------------
 
