@@ -1,16 +1,25 @@
 #include "service/weights/mode_switcher.h"
 
+#include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/quant/delayed_scaling.h"
+#include "core/quant/plane_derivation.h"
 #include "core/quant/weight_spec.h"
 #include "planner/switch_snapshot.h"
 
 namespace planewise {
 namespace {
+
+void CopyBytes(const HostBuffer& from, HostBuffer& to) {
+  if (from.size_bytes() == 0) return;
+  std::memcpy(to.data(), from.data(), static_cast<size_t>(from.size_bytes()));
+}
 
 class Switcher {
  public:
@@ -37,19 +46,69 @@ class Switcher {
   }
 
  private:
-  // The same bytes; a column plane that the decision does not keep goes.
+  // The same codes. A column plane goes that the decision does not keep, and is
+  // derived if it keeps one that is not stored.
   absl::StatusOr<std::shared_ptr<const PrimaryWeight>> KeepPlanes(
       const std::shared_ptr<const PrimaryWeight>& weight, const PlaneDecision& decision) {
     if (!target_.quantized()) return weight;
-    if (decision.column && weight->Fresh(PlaneKind::kColumn) == nullptr) {
-      return Error(Reason::kColumnwiseMissing,
-                   absl::StrCat("weight \"", weight->name, "\": its column plane is not stored "
-                                "and cannot be made from the row plane"));
+    if (weight->amax_history_length != target_.amax_history_length) {
+      return ResizeState(*weight, decision);
     }
-    if (decision.column || weight->column == nullptr) return weight;
-    PrimaryWeight row_only = *weight;
-    row_only.column = nullptr;
-    return std::make_shared<const PrimaryWeight>(std::move(row_only));
+    const bool stored = weight->Fresh(PlaneKind::kColumn) != nullptr;
+    if (decision.column == stored && stored == (weight->column != nullptr)) return weight;
+    PrimaryWeight kept = *weight;
+    kept.column = nullptr;
+    if (decision.column) {
+      if (stored) return weight;
+      PW_ASSIGN_OR_RETURN(kept.column, DeriveColumn(*weight));
+    }
+    return std::make_shared<const PrimaryWeight>(std::move(kept));
+  }
+
+  absl::StatusOr<std::shared_ptr<const Plane>> DeriveColumn(const PrimaryWeight& weight) {
+    const Plane& row = *weight.Fresh(PlaneKind::kRow);
+    PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
+                        WeightPlaneLayout(target_, PlaneKind::kColumn, weight.shape,
+                                          weight.nominal));
+    PW_ASSIGN_OR_RETURN(const std::shared_ptr<Plane> column,
+                        AllocatePlane(budget_, MemoryUse::kWeights, layout, weight.epoch,
+                                      weight.name));
+    const absl::Status status =
+        DerivePlane(weight.format, weight.geometry, SpanOf(row), {0, weight.shape.out},
+                    MutableSpanOf(*column));
+    if (!status.ok()) return Annotate(status, absl::StrCat("weight \"", weight.name, "\""));
+    column->exponents = NonZeroExponents(SpanOf(*column, &row));
+    return column;
+  }
+
+  // A history of another length has a plane of its own: planes do not change once
+  // they are shared.
+  absl::StatusOr<std::shared_ptr<const PrimaryWeight>> ResizeState(const PrimaryWeight& weight,
+                                                                   const PlaneDecision& decision) {
+    const Plane& row = *weight.Fresh(PlaneKind::kRow);
+    PW_ASSIGN_OR_RETURN(const PlaneLayout layout,
+                        WeightPlaneLayout(target_, PlaneKind::kRow, weight.shape,
+                                          weight.nominal));
+    PW_ASSIGN_OR_RETURN(const std::shared_ptr<Plane> resized,
+                        AllocatePlane(budget_, MemoryUse::kWeights, layout, number_,
+                                      weight.name));
+    CopyBytes(row.payload, resized->payload);
+    CopyBytes(row.scales, resized->scales);
+    const float* const state = reinterpret_cast<const float*>(row.state.data());
+    const std::vector<float> words = ResizedDelayedState(
+        {state, static_cast<size_t>(row.layout.state_elements())}, target_.amax_history_length);
+    std::memcpy(resized->state.data(), words.data(), words.size() * sizeof(float));
+    resized->exponents = row.exponents;
+
+    PrimaryWeight changed = Identity(weight);
+    changed.format = weight.format;
+    changed.geometry = weight.geometry;
+    changed.amax_history_length = target_.amax_history_length;
+    changed.row = resized;
+    if (decision.column) {
+      PW_ASSIGN_OR_RETURN(changed.column, DeriveColumn(changed));
+    }
+    return std::make_shared<const PrimaryWeight>(std::move(changed));
   }
 
   absl::StatusOr<std::shared_ptr<const PrimaryWeight>> Dequantize(const PrimaryWeight& weight) {

@@ -95,6 +95,78 @@ TEST_F(SwitchModelTest, TwoPlaneWeightsEnterAndLeaveOverrides) {
   ExpectPlannedIsActual();
 }
 
+// What a load under `target` stores is what a switch to it derives.
+TEST_F(SwitchModelTest, AColumnPlaneIsDerivedWhereItCanBe) {
+  options_.device.formats.assign(HostableFormats().begin(), HostableFormats().end());
+  WriteSource();
+  for (const Format format :
+       {Format::kMxfp8, Format::kNvfp4, Format::kFp8Block, Format::kFp8Current}) {
+    SCOPED_TRACE(Name(format));
+    CreateModelSpec spec = Spec("m");
+    spec.recipe = DefaultRecipe(format);
+    if (!IsPerTensor(format)) spec.recipe.weight_geometry = BlockGeometry::k2D;
+    CreateModelSpec both = spec;
+    both.name = "both";
+    spec.recipe.backward_override = BackwardOverride::kDequantized;
+    PW_ASSERT_OK(Create(both));
+    PW_ASSERT_OK(Create(spec));
+    EXPECT_EQ(Newest()->layers[0].weight->column, nullptr);
+
+    PW_ASSERT_OK_AND_ASSIGN(const SwitchOutcome outcome, Switch(Validated(both.recipe)));
+    EXPECT_EQ(outcome.validation.validation.verdict, SwitchVerdict::kAllowedByDerivation);
+    const ModelDescription model = *catalog().Describe("m");
+    EXPECT_EQ(model.planned_bytes, model.actual_bytes);
+    const std::shared_ptr<const ModelVersion> loaded = catalog().Describe("both")->version;
+    for (size_t i = 0; i < loaded->layers.size(); ++i) {
+      const PrimaryWeight& want = *loaded->layers[i].weight;
+      const PrimaryWeight& derived = *model.version->layers[i].weight;
+      ASSERT_NE(derived.Fresh(PlaneKind::kColumn), nullptr);
+      for (const PlanePart part : kPlaneParts) {
+        EXPECT_EQ(derived.column->buffer(part).bytes(), want.column->buffer(part).bytes())
+            << derived.name << " " << Name(part);
+      }
+    }
+    PW_ASSERT_OK(Delete(Deletion("m")));
+    PW_ASSERT_OK(Delete(Deletion("both")));
+  }
+}
+
+TEST_F(SwitchModelTest, AnotherHistoryLengthKeepsCodesAndTheMostRecentAmaxes) {
+  options_.device.formats.assign(HostableFormats().begin(), HostableFormats().end());
+  WriteSource();
+  CreateModelSpec spec = Spec("m");
+  spec.recipe = DefaultRecipe(Format::kFp8Delayed);
+  PW_ASSERT_OK(Create(spec));
+  const std::shared_ptr<const ModelVersion> before = Newest();
+  Recipe target = spec.recipe;
+  target.amax_history_length = 16;
+  PW_ASSERT_OK(Switch(Validated(target)));
+  const ModelDescription model = *catalog().Describe("m");
+  EXPECT_EQ(model.planned_bytes, model.actual_bytes);
+  for (size_t i = 0; i < before->layers.size(); ++i) {
+    const PrimaryWeight& old = *before->layers[i].weight;
+    const PrimaryWeight& resized = *model.version->layers[i].weight;
+    EXPECT_EQ(resized.row->payload.bytes(), old.row->payload.bytes());
+    EXPECT_EQ(resized.row->scales.bytes(), old.row->scales.bytes());
+    ASSERT_EQ(resized.row->state.size_bytes(), 17 * 4);
+    // Scale and live amax.
+    EXPECT_EQ(resized.row->state.bytes().subspan(0, 8), old.row->state.bytes().subspan(0, 8));
+    EXPECT_NE(resized.Fresh(PlaneKind::kColumn), nullptr);
+  }
+}
+
+TEST_F(SwitchModelTest, ScalesByAnotherRuleNeedMasters) {
+  options_.device.formats.assign(HostableFormats().begin(), HostableFormats().end());
+  WriteSource();
+  CreateModelSpec spec = Spec("m");
+  spec.recipe = DefaultRecipe(Format::kFp8Block);
+  PW_ASSERT_OK(Create(spec));
+  Recipe target = spec.recipe;
+  target.power_of_two_scales = false;
+  EXPECT_THAT(Switch(Validated(target)),
+              HasReason(Reason::kRecipeMismatch, HasSubstr("scales made by another rule")));
+}
+
 // (A switch that was given up after its planes were made was published all the same.)
 TEST_F(SwitchModelTest, ASwitchThatIsGivenUpSaysHowItEnded) {
   Host(BackwardOverride::kNone);
