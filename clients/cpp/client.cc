@@ -71,7 +71,9 @@ constexpr absl::Duration kGiveUpTimeout = absl::Seconds(10);
 
 // Calls that change something name themselves by a request id.
 template <typename Request>
-constexpr bool kChanges = requires(const Request& request) { request.request_id(); };
+constexpr bool kChanges = requires(const Request& request) {
+  request.request_id();
+};
 
 // Of a call that was given up. `answered`: the daemon ended it.
 absl::Status GivenUp(bool answered) {
@@ -174,8 +176,8 @@ absl::Status Client::Handshake() {
 
 absl::Status Client::Retry(const CallOptions& options,
                            absl::FunctionRef<absl::Status(grpc::ClientContext& context)> attempt) {
-  const absl::Time begin = SystemClock().Now();
-  const absl::Time deadline = begin + options.timeout;
+  const absl::Time deadline = SystemClock().Now() + options.timeout;
+  absl::Time first_failure;
   absl::BitGen random;
   for (int attempts = 1;; ++attempts) {
     grpc::ClientContext context;
@@ -188,10 +190,11 @@ absl::Status Client::Retry(const CallOptions& options,
     }
     const absl::Status status = attempt(context);
     if (status.ok()) return status;
-    const std::optional<absl::Duration> delay =
-        RetryDelay(options_.retry, status, attempts, SystemClock().Now() - begin,
-                   absl::Uniform(random, 0.0, 1.0));
-    if (!delay || SystemClock().Now() + *delay >= deadline) return status;
+    const absl::Time now = SystemClock().Now();
+    if (attempts == 1) first_failure = now;
+    const std::optional<absl::Duration> delay = RetryDelay(
+        options_.retry, status, attempts, now - first_failure, absl::Uniform(random, 0.0, 1.0));
+    if (!delay || now + *delay >= deadline) return status;
     absl::SleepFor(*delay);
   }
 }

@@ -35,7 +35,7 @@ absl::StatusOr<OperationTicket> ClientSession::Start(v1::Operation operation,
 absl::StatusOr<v1::OperationResult> ClientSession::Run(
     const v1::Operation& operation, const std::vector<absl::string_view>& inputs,
     const std::vector<absl::Span<char>>& outputs) {
-  const absl::Time begin = SystemClock().Now();
+  absl::Time first_failure;
   absl::BitGen random;
   for (int attempt = 1;; ++attempt) {
     PW_ASSIGN_OR_RETURN(const OperationTicket ticket, Start(operation, inputs, outputs));
@@ -43,9 +43,10 @@ absl::StatusOr<v1::OperationResult> ClientSession::Run(
     if (result.ok()) return result;
     const std::optional<ErrorDetails> details = DetailsOf(result.status());
     if (!details || !details->retry_delay_ms) return result;
-    const std::optional<absl::Duration> delay =
-        RetryDelay(retry_, result.status(), attempt, SystemClock().Now() - begin,
-                   absl::Uniform(random, 0.0, 1.0));
+    const absl::Time now = SystemClock().Now();
+    if (attempt == 1) first_failure = now;
+    const std::optional<absl::Duration> delay = RetryDelay(
+        retry_, result.status(), attempt, now - first_failure, absl::Uniform(random, 0.0, 1.0));
     if (!delay || !driver_->Pause(*delay)) return result;
   }
 }
