@@ -81,6 +81,20 @@ int64_t CuttingProxy::cut_count() const {
   return cut_count_;
 }
 
+void CuttingProxy::LoseReplies() {
+  MutexLock lock(mutex_);
+  for (Connection& connection : connections_) connection.replies_lost = true;
+}
+
+void CuttingProxy::CutAll() {
+  MutexLock lock(mutex_);
+  // The forwarder sees the end of what comes in, and resets both.
+  for (const Connection& connection : connections_) {
+    shutdown(connection.client, SHUT_RD);
+    ++cut_count_;
+  }
+}
+
 void CuttingProxy::Accept() {
   while (true) {
     pollfd events[] = {{listener_, POLLIN, 0}, {stop_pipe_[0], POLLIN, 0}};
@@ -95,26 +109,34 @@ void CuttingProxy::Accept() {
       Reset(client);
       continue;
     }
-    forwarders_.emplace_back([this, client, server] { Forward(client, server); });
+    std::list<Connection>::iterator connection;
+    {
+      MutexLock lock(mutex_);
+      connection = connections_.insert(connections_.end(), {client, server});
+    }
+    forwarders_.emplace_back([this, connection] { Forward(connection); });
   }
 }
 
-void CuttingProxy::Forward(int client, int server) {
-  const int sockets[] = {client, server};
+void CuttingProxy::Forward(std::list<Connection>::iterator connection) {
+  const int sockets[] = {connection->client, connection->server};
   char bytes[1 << 16];
   bool alive = true;
   while (alive) {
-    pollfd events[] = {{client, POLLIN, 0}, {server, POLLIN, 0}, {stop_pipe_[0], POLLIN, 0}};
+    pollfd events[] = {
+        {sockets[0], POLLIN, 0}, {sockets[1], POLLIN, 0}, {stop_pipe_[0], POLLIN, 0}};
     Required(poll(events, 3, -1), "poll");
     if (events[2].revents != 0) break;
     for (int from = 0; from < 2 && alive; ++from) {
       if (events[from].revents == 0) continue;
       const ssize_t size = recv(sockets[from], bytes, sizeof bytes, 0);
-      alive = size > 0 && !Count(size) && SendAll(sockets[1 - from], bytes, size);
+      alive = size > 0 && !Count(size) &&
+              (Lost(*connection, sockets[from]) || SendAll(sockets[1 - from], bytes, size));
     }
   }
-  Reset(client);
-  Reset(server);
+  MutexLock lock(mutex_);
+  connections_.erase(connection);
+  for (const int socket : sockets) Reset(socket);
 }
 
 bool CuttingProxy::Count(int64_t bytes) {
@@ -124,6 +146,11 @@ bool CuttingProxy::Count(int64_t bytes) {
   while (!cuts_.empty() && byte_count_ >= cuts_.front()) cuts_.erase(cuts_.begin());
   ++cut_count_;
   return true;
+}
+
+bool CuttingProxy::Lost(const Connection& connection, int from) const {
+  MutexLock lock(mutex_);
+  return from == connection.server && connection.replies_lost;
 }
 
 }  // namespace planewise

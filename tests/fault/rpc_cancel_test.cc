@@ -1,7 +1,6 @@
 // Callers that give up at every state of a call: nothing half-made stays, nothing
 // is held for them, and the same call works afterwards.
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "proto/status/grpc_status.h"
 #include "proto/version/api_version.h"
 #include "tests/e2e/test_daemon.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 
 namespace planewise {
@@ -30,15 +30,6 @@ class RpcCancelTest : public testing::Test {
     CallOptions options;
     options.progress = [step, &seen](const v1::Progress&) { return ++seen < step; };
     return options;
-  }
-
-  // The daemon hears of a departure on a thread of its own. Asks it until `settled`,
-  // or for so long that it will never be.
-  bool Eventually(const std::function<bool()>& settled) {
-    for (int i = 0; i < 20000; ++i) {
-      if (settled()) return true;
-    }
-    return false;
   }
 
   int64_t UsedBytes() const { return daemon_.server().budget().used_bytes(); }
@@ -56,8 +47,7 @@ class RpcCancelTest : public testing::Test {
   }
 
   void Host() {
-    PW_ASSERT_OK(client_->CreateModel(
-        CreateRequest("m", path_, v1::BACKWARD_OVERRIDE_NONE)));
+    PW_ASSERT_OK(client_->CreateModel(CreateRequest("m", path_, v1::BACKWARD_OVERRIDE_NONE)));
   }
 
   TestDaemon daemon_;
@@ -70,8 +60,8 @@ TEST_F(RpcCancelTest, CreateAtEveryProgress) {
   for (int step = 1;; ++step) {
     SCOPED_TRACE(step);
     int seen = 0;
-    const auto created = client_->CreateModel(
-        CreateRequest("m", path_, v1::BACKWARD_OVERRIDE_NONE), GiveUpAt(step, seen));
+    const auto created = client_->CreateModel(CreateRequest("m", path_, v1::BACKWARD_OVERRIDE_NONE),
+                                              GiveUpAt(step, seen));
     if (seen < step) {
       // There were not so many: it ran to its end.
       PW_EXPECT_OK(created);
@@ -117,7 +107,8 @@ TEST_F(RpcCancelTest, CreateBrokenOffAfterEveryMessage) {
       model = Get("m");
       if (!model.ok()) return UsedBytes() == idle_bytes_;
       return model->state() == v1::MODEL_STATE_SERVING;
-    })) << UsedBytes() << " bytes, idle " << idle_bytes_;
+    })) << UsedBytes()
+        << " bytes, idle " << idle_bytes_;
     if (model.ok()) {
       EXPECT_EQ(model->actual_bytes(), model->planned_bytes());
       Delete();
@@ -251,7 +242,8 @@ TEST_F(RpcCancelTest, StreamAfterEveryFrame) {
     ASSERT_TRUE(Eventually([&] {
       const auto model = Get("m");
       return model.ok() && model->lease_count() == 0 && UsedBytes() == hosted_bytes;
-    })) << UsedBytes() << " bytes, hosted " << hosted_bytes;
+    })) << UsedBytes()
+        << " bytes, hosted " << hosted_bytes;
   }
 }
 
