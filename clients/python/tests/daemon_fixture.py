@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -81,8 +82,24 @@ def random_tensors(seed, config=CONFIG):
     }
 
 
+# What a script of start_script() has before its own text: `linear` and an `x` that needs a
+# gradient, of the model "tiny".
+_SCRIPT = f"""
+import os, sys, threading
+import torch
+import planewise
+client = planewise.Client(sys.argv[1])
+session = client.session()
+linear = planewise.RemoteLinear(session, "tiny", {UP!r}, {HIDDEN}, {INTERMEDIATE})
+x = torch.ones(2, {HIDDEN}, requires_grad=True)
+"""
+
+
 class DaemonTest(unittest.TestCase):
     """Tests that share one daemon: cls.client, and the directory cls.source to load from."""
+
+    # For the daemon, beside those that every test needs.
+    flags = ()
 
     @classmethod
     def setUpClass(cls):
@@ -102,6 +119,7 @@ class DaemonTest(unittest.TestCase):
                 f"--root={cls.folder}",
                 "--memory-limit=1GiB",
                 "--log-level=error",
+                *cls.flags,
             ],
             stdout=subprocess.PIPE,
             text=True,
@@ -126,3 +144,14 @@ class DaemonTest(unittest.TestCase):
         )
         self.addCleanup(self.client.delete_model, name)
         return model
+
+    def start_script(self, text):
+        """A Python process, with pipes, that runs `text` as another client of the daemon."""
+        return subprocess.Popen(
+            [sys.executable, "-c", _SCRIPT + text, self.target],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
+        )

@@ -3,8 +3,6 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 import threading
 import unittest
 from unittest import mock
@@ -17,17 +15,6 @@ from planewise.errors import CancelledError, ResourceExhaustedError
 
 THREADS = 4
 
-# A script's beginning: `linear` and an `x` that needs a gradient.
-SCRIPT = f"""
-import os, sys, threading
-import torch
-import planewise
-client = planewise.Client(sys.argv[1])
-session = client.session()
-linear = planewise.RemoteLinear(session, "tiny", {UP!r}, {HIDDEN}, {INTERMEDIATE})
-x = torch.ones(2, {HIDDEN}, requires_grad=True)
-"""
-
 
 class LifetimeTest(DaemonTest):
     def setUp(self):
@@ -38,16 +25,15 @@ class LifetimeTest(DaemonTest):
 
     def run_script(self, text):
         """Standard output of a Python that ends with exit code 0 and nothing on stderr."""
-        environ = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-        process = subprocess.run(
-            [sys.executable, "-c", SCRIPT + text, self.target],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env=environ,
-        )
-        self.assertEqual((process.returncode, process.stderr), (0, ""))
-        return process.stdout
+        process = self.start_script(text)
+        try:
+            out, err = process.communicate(timeout=300)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        self.assertEqual((process.returncode, err), (0, ""))
+        return out
 
     def test_a_session_outlives_the_client_that_nobody_keeps(self):
         session = planewise.Client(self.target).session()
