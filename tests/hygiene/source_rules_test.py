@@ -4,6 +4,7 @@ import pathlib
 import re
 import unittest
 
+import python_versions
 import source_tree
 
 # Folders of product code, where every rule holds.
@@ -280,6 +281,49 @@ class SourceRulesTest(unittest.TestCase):
             if p.startswith(logic) and not is_test(p) and p not in allowed
         ]
         self.check(self.matches(paths, pattern, "pass a Clock or a generator in"))
+
+    # The Python client runs on every Python that its package names.
+
+    def test_python_sources_need_no_newer_python_than_the_package_names(self):
+        project = source_tree.text("clients/python/pyproject.toml")
+        oldest = re.search(r'^requires-python = ">=(\d+)\.(\d+)"$', project, re.MULTILINE)
+        self.assertIsNotNone(oldest)
+        version = tuple(int(part) for part in oldest.groups())
+        paths = [p for p in source_tree.sources(".py") if p.startswith("clients/")]
+        self.assertGreater(len(paths), 20)
+        self.check(
+            f"{path}:{line}: {what}: Python {version[0]}.{version[1]} does not have it"
+            for path in paths
+            for line, what in python_versions.newer_than(version, source_tree.text(path))
+        )
+
+    def test_python_sources_are_judged_by_version(self):
+        newer = {
+            "match x:\n    case 1: pass": (3, 10),
+            "try: pass\nexcept* OSError: pass": (3, 11),
+            "def f(x: int | None): pass": (3, 10),
+            "def f() -> list[int | str]: pass": (3, 10),
+            "class A:\n    x: int | str = 1": (3, 10),
+            "isinstance(x, int | str)": (3, 10),
+            "Number = int | None": (3, 10),
+            "list(zip(a, b, strict=True))": (3, 10),
+            "@dataclasses.dataclass(slots=True)\nclass A: pass": (3, 10),
+            "from itertools import pairwise": (3, 10),
+            "import tomllib": (3, 11),
+            "n.bit_count()": (3, 10),
+        }
+        for code, first in newer.items():
+            with self.subTest(code):
+                self.assertEqual(len(python_versions.newer_than((3, 9), code)), 1)
+                self.assertEqual(python_versions.newer_than(first, code), [])
+        for code in (
+            "from __future__ import annotations\ndef f(x: int | None): pass",
+            "flags = os.O_RDONLY | os.O_CLOEXEC",
+            "x = {**a} | b",
+            "def f(x, /, y: list[int]): return (z := x)",
+        ):
+            with self.subTest(code):
+                self.assertEqual(python_versions.newer_than((3, 9), code), [])
 
     # What no file of a published tree should say.
 
