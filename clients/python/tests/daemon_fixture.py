@@ -155,3 +155,14 @@ class DaemonTest(unittest.TestCase):
             text=True,
             env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
         )
+
+    def used_bytes(self):
+        """Memory that the daemon counts as used."""
+        return int(self.client.capabilities()["memory_used_bytes"])
+
+    def eventually(self, condition):
+        """Asks until it is so, or so often that it never will be."""
+        for _ in range(200_000):
+            if condition():
+                return
+        self.fail("it never was so")

@@ -22,16 +22,6 @@ class HeartbeatTest(DaemonTest):
     def setUp(self):
         self.create("tiny")
 
-    def used_bytes(self):
-        return int(self.client.capabilities()["memory_used_bytes"])
-
-    def eventually(self, condition):
-        """Asks until it is so, or so often that it never will be."""
-        for _ in range(200_000):
-            if condition():
-                return
-        self.fail("it never was so")
-
     def test_a_session_lives_while_python_does_not_run(self):
         ticks = [0]
         ended = threading.Event()
