@@ -1,6 +1,7 @@
 """Element types: the API's numbers, names, sizes, and torch's types for them."""
 
 import enum
+import functools
 
 
 class DataType(enum.IntEnum):
@@ -22,6 +23,7 @@ class DataType(enum.IntEnum):
 _TORCH_NAMES = {DataType.F32: "float32", DataType.BF16: "bfloat16", DataType.F16: "float16"}
 
 
+@functools.lru_cache(maxsize=None)
 def from_torch(dtype):
     """The DataType of a torch.dtype that activations may have."""
     for data_type, name in _TORCH_NAMES.items():

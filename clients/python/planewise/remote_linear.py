@@ -8,8 +8,6 @@ or float16; the type is kept, and under torch.autocast it is autocast's, as for 
 Contiguous CPU tensors are sent from and received into their own memory.
 """
 
-import dataclasses
-
 import torch
 from torch import nn
 
@@ -31,7 +29,13 @@ def _memory(tensor):
 
 def _host(tensor):
     """`tensor` itself if its memory is its values in order, on the CPU; else a copy that is so."""
+    if tensor.is_contiguous() and not tensor.is_neg() and tensor.device.type == "cpu":
+        return tensor
     return tensor.detach().to("cpu").resolve_neg().contiguous()
+
+
+def _on(device, tensor):
+    return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def _autocast_type(device_type):
@@ -72,8 +76,9 @@ class _RemoteLinearFunction(torch.autograd.Function):
         ctx.operand = forward.handle
         ctx.activation = x.dtype
         # Without the handle: a layer outlives the graphs that went through it.
-        layer.last_forward = dataclasses.replace(forward, handle=None)
-        return y.to(x.device)
+        forward.handle = None
+        layer.last_forward = forward
+        return _on(ctx.device, y)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -93,7 +98,7 @@ class _RemoteLinearFunction(torch.autograd.Function):
         if optional:
             layer.last_backward = layer.session.backward(ctx.operand, _memory(dy), **optional)
         return (
-            dx.to(ctx.device) if want_x else None,
+            _on(ctx.device, dx) if want_x else None,
             dw.to(layer.master_weight) if want_weight else None,
             db.to(layer.master_bias) if want_bias else None,
             None,
@@ -156,9 +161,11 @@ class RemoteLinear(nn.Module):
         autocast = _autocast_type(x.device.type)
         if autocast is not None and x.is_floating_point() and x.dtype != torch.float64:
             x = x.to(autocast)
-        tracked = (x, self.master_weight, self.master_bias)
-        save = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tracked)
-        return _RemoteLinearFunction.apply(x, self.master_weight, self.master_bias, self, save)
+        weight, bias = self.master_weight, self.master_bias
+        save = torch.is_grad_enabled() and any(
+            t is not None and t.requires_grad for t in (x, weight, bias)
+        )
+        return _RemoteLinearFunction.apply(x, weight, bias, self, save)
 
     def __getattr__(self, name):
         if name in ("weight", "bias"):
