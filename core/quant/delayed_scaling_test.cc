@@ -1,11 +1,10 @@
 #include "core/quant/delayed_scaling.h"
 
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <random>
 
-#include "core/quant/fp8_scale_reference.h"
+#include "core/quant/delayed_scaling_reference.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/seed.h"
@@ -67,53 +66,13 @@ TEST(DelayedScalingTest, UpdatesByTheRule) {
   }
 }
 
-// The history as a queue of past magnitudes beside a live one.
-class Reference {
- public:
-  Reference(size_t length, const DelayedScalingRule& rule) : rule_(rule), past_(length - 1, 0) {}
-
-  void Record(float amax) { live_ = std::fmax(live_, amax); }
-
-  void Update() {
-    if (live_ == 0) return;
-    float largest = live_;
-    if (!rule_.most_recent) {
-      for (const float amax : past_) largest = std::fmax(largest, amax);
-    }
-    past_.push_back(live_);
-    past_.pop_front();
-    live_ = 0;
-    if (std::isinf(largest)) return;
-    float numerator = rule_.element_max;
-    for (int i = 0; i < rule_.margin; ++i) numerator /= 2;
-    scale_ = std::fmin(NearestQuotient(numerator, largest), kLargest);
-  }
-
-  void Resize(size_t length) {
-    while (past_.size() > length - 1) past_.pop_front();
-    while (past_.size() < length - 1) past_.push_front(0);
-  }
-
-  std::vector<float> State() const {
-    std::vector<float> state = {scale_, live_};
-    state.insert(state.end(), past_.begin(), past_.end());
-    return state;
-  }
-
- private:
-  DelayedScalingRule rule_;
-  float scale_ = 1;
-  float live_ = 0;
-  std::deque<float> past_;
-};
-
 TEST(DelayedScalingTest, MovesAsTheReferenceThroughAnyEvents) {
   std::mt19937_64 random(TestSeed());
   for (int run = 0; run < 200; ++run) {
     const DelayedScalingRule rule = {random() % 2 == 0 ? 448.0f : 57344.0f,
                                      static_cast<int>(random() % 3), random() % 2 == 0};
     const size_t length = 1 + random() % 5;
-    Reference reference(length, rule);
+    DelayedScalingReference reference(length, rule);
     std::vector<float> state(length + 1);
     InitializeDelayedState(absl::MakeSpan(state));
     for (int event = 0; event < 60; ++event) {

@@ -13,8 +13,11 @@
 
 #include "core/numeric/bfloat16.h"
 #include "core/quant/hadamard.h"
+#include "core/quant/plane_derivation.h"
+#include "core/quant/plane_reference.h"
 #include "core/quant/quantizer.h"
 #include "core/quant/scale_swizzle.h"
+#include "core/recipe/recipe_check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_files.h"
@@ -253,6 +256,92 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SwizzleGoldenTest);
 INSTANTIATE_TEST_SUITE_P(Golden, SwizzleGoldenTest,
                          testing::ValuesIn(CasesWith("rowwise_scale_swizzled",
                                                      {&ScalarQuantizer()})),
+                         [](const auto& test) { return GoldenTestName(test.param.file.name); });
+
+// ---- Planes made from each other -----------------------------------------------
+
+class DerivationGoldenTest : public PlaneGoldenTest {
+ protected:
+  // A file's bytes of one side.
+  PlaneBytes Side(PlaneKind kind) const {
+    const std::string side = kind == PlaneKind::kRow ? "rowwise" : "columnwise";
+    PlaneBytes plane(LayoutOf(kind));
+    plane.payload = *ReadGoldenTensor<uint8_t>(*file_, side + "_data");
+    // A per-tensor column plane is read with the row plane's scale: the files repeat it.
+    plane.scales = plane.layout.shares_row_scales
+                       ? *ReadGoldenTensor<uint8_t>(*file_, side + "_scale")
+                       : ScalesOf(side, plane.layout);
+    if (!plane.state.empty()) plane.state = *ReadGoldenTensor<float>(*file_, "amax_" + side);
+    return plane;
+  }
+};
+
+// Of the files whose planes have the same blocks.
+TEST_P(DerivationGoldenTest, EachSideFromTheOther) {
+  PlaneBytes row = Side(PlaneKind::kRow);
+  PlaneBytes column = Side(PlaneKind::kColumn);
+  PlaneBytes derived_row(row.layout);
+  PlaneBytes derived_column(column.layout);
+  PW_ASSERT_OK(DerivePlane(spec_.format, spec_.geometry, ConstOf(row.span()), AllRows(source_),
+                           derived_column.span()));
+  PW_ASSERT_OK(DerivePlane(spec_.format, spec_.geometry, ConstOf(column.span()), AllRows(source_),
+                           derived_row.span()));
+  ExpectPlane(derived_column, "columnwise");
+  ExpectPlane(derived_row, "rowwise");
+}
+
+std::vector<PlaneCase> DerivableCases() {
+  std::vector<PlaneCase> cases;
+  for (const PlaneCase& test : CasesWith("columnwise_data", {&ScalarQuantizer()})) {
+    const QuantizeSpec spec = SpecOf(test.file);
+    if (ColumnDerivableFromRow(spec.format, spec.geometry)) cases.push_back(test);
+  }
+  return cases;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DerivationGoldenTest);
+INSTANTIATE_TEST_SUITE_P(Golden, DerivationGoldenTest, testing::ValuesIn(DerivableCases()),
+                         [](const auto& test) { return GoldenTestName(test.param.file.name); });
+
+// ---- The reference of the tests ------------------------------------------------
+
+class ReferenceGoldenTest : public PlaneGoldenTest {};
+
+// What core/quant/format_conformance.h compares with is itself held to the files.
+TEST_P(ReferenceGoldenTest, BothPlanesAndTheirValues) {
+  const PlaneReference reference(spec_);
+  ReferenceMatrix matrix = {source_.dtype, source_.rows, source_.columns, {}};
+  if (source_.dtype == DType::kF32) {
+    PW_ASSERT_OK_AND_ASSIGN(matrix.values, ReadGoldenTensor<float>(*file_, "input"));
+  } else {
+    PW_ASSERT_OK_AND_ASSIGN(const auto input, ReadGoldenTensor<BFloat16>(*file_, "input"));
+    for (const BFloat16 value : input) matrix.values.push_back(value.ToFloat());
+  }
+  for (const auto& [kind, side] :
+       {std::pair{PlaneKind::kRow, "rowwise"}, std::pair{PlaneKind::kColumn, "columnwise"}}) {
+    if (!Has(std::string(side) + "_data")) continue;
+    const ReferencePlane made = reference.Quantize(matrix, kind);
+    PlaneBytes plane(LayoutOf(kind));
+    ASSERT_EQ(made.payload.size(), plane.payload.size());
+    plane.payload = made.payload;
+    plane.scales = made.scales;
+    plane.state = made.state;
+    ExpectPlane(plane, side);
+    if (kind == PlaneKind::kColumn || !Has("dequantized")) continue;
+    const std::vector<float> values =
+        reference.Dequantize(made, kind, source_.rows, source_.columns);
+    PW_ASSERT_OK_AND_ASSIGN(const std::vector<float> want,
+                            ReadGoldenTensor<float>(*file_, "dequantized"));
+    ASSERT_EQ(values.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_EQ(ReferenceBits(values[i], DType::kF32), ReferenceBits(want[i], DType::kF32)) << i;
+    }
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ReferenceGoldenTest);
+INSTANTIATE_TEST_SUITE_P(Golden, ReferenceGoldenTest,
+                         testing::ValuesIn(CasesWith("input", {&ScalarQuantizer()})),
                          [](const auto& test) { return GoldenTestName(test.param.file.name); });
 
 // ---- Hadamard transform --------------------------------------------------------
