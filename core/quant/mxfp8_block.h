@@ -39,9 +39,9 @@ constexpr HighPrecision Narrow(float value) {
 }
 
 // The scale of a block whose largest magnitude is `amax`: such that amax, divided
-// by it, does not exceed the element's largest value. A product with the rounded
-// reciprocal, not a quotient: for the F32 number just above max * 2^-127 the two
-// differ.
+// by it, does not exceed the element's largest value. In F32: for the number just
+// above max * 2^-127 the product is rounded down, and the exact quotient would have
+// the next scale. (A quotient rounded to F32 has the product's scale for every amax.)
 template <typename Element>
 constexpr ScaleE8M0 Mxfp8Scale(float amax) {
   constexpr float kReciprocalOfMax = 1.0f / Element::kMax;
