@@ -24,8 +24,9 @@ struct Count {
   }
 };
 
-// NaN and infinity are no scale, nor is a number below 0.
-bool IsScale(float value) { return value >= 0 && std::isfinite(value); }
+// NaN and infinity are no scale, nor is a number below 0. That an F32 scale is not
+// 0 either, core/numeric/NUMERICS.md says.
+bool IsScale(float value) { return value > 0 && std::isfinite(value); }
 
 float FloatAt(const uint8_t* bytes) {
   float value = 0;
@@ -38,7 +39,7 @@ bool IsScale(DType dtype, const uint8_t* scale) {
     case DType::kF8E8M0:
       return *scale != ScaleE8M0::kNan;
     case DType::kF8E4M3:
-      return (*scale & 0x80) == 0 && IsScale(Float8E4M3{*scale}.ToFloat());
+      return *scale == 0 || ((*scale & 0x80) == 0 && IsScale(Float8E4M3{*scale}.ToFloat()));
     default:
       return IsScale(FloatAt(scale));
   }
@@ -72,7 +73,7 @@ std::vector<ScaleFault> ScaleFaultsOf(const ConstPlaneSpan& plane,
   if (not_scales.values > 0) {
     const absl::string_view what = layout.scale_dtype == DType::kF8E8M0
                                        ? " scales are 255, which is no number"
-                                       : " scales are NaN, infinite or negative";
+                                       : " scales are not above 0, or no numbers";
     faults.push_back({not_scales.first_byte, absl::StrCat(not_scales.values, what)});
   }
   if (padding.values > 0) {
@@ -88,17 +89,19 @@ std::vector<ScaleFault> ScaleFaultsOf(const ConstPlaneSpan& plane,
   return faults;
 }
 
-std::optional<ScaleFault> StateFaultOf(absl::Span<const std::byte> state) {
+std::optional<ScaleFault> StateFaultOf(Format format, absl::Span<const std::byte> state) {
   Count faults;
   const auto* bytes = reinterpret_cast<const uint8_t*>(state.data());
   const int64_t size_bytes = static_cast<int64_t>(state.size());
   for (int64_t offset = 0; offset + 4 <= size_bytes; offset += 4) {
     const float value = FloatAt(bytes + offset);
-    if (!(value >= 0)) faults.Add(offset);
+    const bool is_scale = format == Format::kFp8Delayed && offset == 0;
+    if (is_scale ? !IsScale(value) : !(value >= 0)) faults.Add(offset);
   }
   if (faults.values == 0) return std::nullopt;
-  return ScaleFault{faults.first_byte,
-                    absl::StrCat(faults.values, " values of state are NaN or negative")};
+  return ScaleFault{faults.first_byte, absl::StrCat(faults.values,
+                                                    " values of state are NaN or negative, or a "
+                                                    "scale that is not above 0 and finite")};
 }
 
 }  // namespace planewise

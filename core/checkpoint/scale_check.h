@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "core/quant/quantizer.h"
+#include "core/recipe/recipe.h"
 #include "core/tensor/primary_weight.h"
 
 namespace planewise {
@@ -27,9 +28,9 @@ struct ScaleFault {
 std::vector<ScaleFault> ScaleFaultsOf(const ConstPlaneSpan& plane,
                                       const std::optional<ExponentRange>& recorded);
 
-// Of a plane's F32 state: amaxes or scales that are NaN or negative. An amax may be
-// infinite.
-std::optional<ScaleFault> StateFaultOf(absl::Span<const std::byte> state);
+// Of a plane's F32 state: amaxes that are NaN or negative (infinite they may be), and
+// a delayed scale that is not above 0 and finite.
+std::optional<ScaleFault> StateFaultOf(Format format, absl::Span<const std::byte> state);
 
 }  // namespace planewise
 

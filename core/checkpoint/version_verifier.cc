@@ -141,7 +141,9 @@ class Verifier {
           if (sound) span.scales = reinterpret_cast<const uint8_t*>(bytes.data());
           break;
         case PlanePart::kState:
-          if (sound) AddFault({&weight, &plane, part, &*stored}, StateFaultOf(bytes));
+          if (sound) {
+            AddFault({&weight, &plane, part, &*stored}, StateFaultOf(weight.format, bytes));
+          }
           break;
       }
     }

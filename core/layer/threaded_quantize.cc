@@ -86,23 +86,28 @@ absl::StatusOr<QuantizedPlanes> QuantizeOnThreads(const Quantizer& quantizer, Th
   if (planes.column != nullptr) column = MutableSpanOf(*planes.column);
 
   Outcome outcome;
-  if (NeedsAmax(spec)) {
+  if (NeedsAmax(spec) || HasDelayedState(spec)) {
     const PlaneWishes wishes = {planes.row != nullptr, planes.column != nullptr};
     ForEachPart(pool, src, [&](RowRange rows) {
       TensorAmax part;
       outcome.Add(quantizer.MeasureAmax(src, spec, wishes, rows, &part));
       outcome.Add(part);
     });
+    const absl::Status measured = outcome.status();
+    if (!measured.ok()) return Annotate(measured, what);
   }
   const TensorAmax amax = outcome.amax();
   ForEachPart(pool, src, [&](RowRange rows) {
-    outcome.Add(quantizer.Quantize(src, spec, amax, rows, planes.row != nullptr ? &row : nullptr,
-                                   planes.column != nullptr ? &column : nullptr));
+    const absl::Status quantized =
+        quantizer.Quantize(src, spec, amax, rows, planes.row != nullptr ? &row : nullptr,
+                           planes.column != nullptr ? &column : nullptr);
+    if (!quantized.ok()) return outcome.Add(quantized);
     outcome.AddExponents(planes.row.get(), nullptr, rows);
     outcome.AddExponents(planes.column.get(), planes.row.get(), rows);
   });
   const absl::Status status = outcome.status();
   if (!status.ok()) return Annotate(status, what);
+  if (planes.row != nullptr) StartDelayedState(spec, amax, *planes.row);
   return planes;
 }
 

@@ -37,7 +37,7 @@ class StochasticWords {
   }
 
   // The four words of elements 4 * group to 4 * group + 3, by their index in the
-  // plane as it is stored.
+  // stored plane if its rows had whole blocks (core/numeric/NUMERICS.md).
   constexpr PhiloxBlock OfFour(uint64_t group) const {
     return Philox(key_, {Low(group), High(group), plane_, 0});
   }

@@ -29,8 +29,10 @@ void UpdateDelayedState(const DelayedScalingRule& rule, absl::Span<float> state)
   history[0] = 0.0f;
 
   if (!std::isfinite(amax)) return;
-  scale = std::ldexp(rule.element_max, -rule.margin) / amax;
-  if (std::isinf(scale)) scale = std::numeric_limits<float>::max();
+  float next = std::ldexp(rule.element_max, -rule.margin) / amax;
+  if (std::isinf(next)) next = std::numeric_limits<float>::max();
+  // What codes are multiplied by must be a number: of a zero code infinity makes NaN.
+  if (std::isfinite(1.0f / next)) scale = next;
 }
 
 std::vector<float> ResizedDelayedState(absl::Span<const float> state, int64_t history_length) {

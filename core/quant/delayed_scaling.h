@@ -41,12 +41,12 @@ void RecordAmax(absl::Span<float> state, float amax);
 //  3. The history moves one place towards its beginning: the live entry goes to
 //     the end, the oldest is dropped, the new live entry is 0.
 //  4. scale = fl(max * 2^-margin / magnitude), cut to F32's largest number; if the
-//     magnitude is infinite the scale stays.
+//     magnitude is infinite, or the scale so small that its inverse is, it stays.
 void UpdateDelayedState(const DelayedScalingRule& rule, absl::Span<float> state);
 
 // The state with a history of another length. The scale, the live entry and as
 // many of the most recent entries as fit are kept; new entries are 0 and older
-// than every other.
+// than every other. `state` is one, and history_length >= 1.
 std::vector<float> ResizedDelayedState(absl::Span<const float> state, int64_t history_length);
 
 }  // namespace planewise

@@ -34,7 +34,10 @@ class DelayedScalingReference {
     if (std::isinf(largest)) return;
     float numerator = rule_.element_max;
     for (int i = 0; i < rule_.margin; ++i) numerator /= 2;
-    scale_ = std::fmin(NearestQuotient(numerator, largest), std::numeric_limits<float>::max());
+    const float scale =
+        std::fmin(NearestQuotient(numerator, largest), std::numeric_limits<float>::max());
+    // The inverse of 2^-128 is F32's first infinity.
+    if (scale > std::ldexp(1.0f, -128)) scale_ = scale;
   }
 
   void Resize(size_t length) {

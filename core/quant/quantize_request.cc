@@ -31,14 +31,15 @@ absl::Status CheckHighPrecision(MatrixView matrix) {
 }
 
 absl::Status CheckRows(MatrixView matrix, RowRange rows) {
-  const bool inside = rows.first >= 0 && rows.count >= 0 && rows.end() <= matrix.rows;
-  const bool whole_blocks = rows.first % kPlaneRowAlignment == 0 &&
+  const bool inside = rows.first >= 0 && rows.count >= 0 && rows.first <= matrix.rows &&
+                      rows.count <= matrix.rows - rows.first;
+  const bool whole_blocks = inside && rows.first % kPlaneRowAlignment == 0 &&
                             (rows.end() % kPlaneRowAlignment == 0 || rows.end() == matrix.rows);
-  if (inside && whole_blocks) return absl::OkStatus();
+  if (whole_blocks) return absl::OkStatus();
   return Error(Reason::kInvalidRequest,
-               absl::StrCat("matrix ", Describe(matrix), ": rows ", rows.first, " to ", rows.end(),
-                            "; parts begin and end at multiples of ", kPlaneRowAlignment,
-                            " or at the last row"));
+               absl::StrCat("matrix ", Describe(matrix), ": ", rows.count, " rows from row ",
+                            rows.first, "; parts begin and end at multiples of ",
+                            kPlaneRowAlignment, " or at the last row"));
 }
 
 absl::Status CheckLayout(const PlaneLayout& layout, const QuantizeSpec& spec, PlaneKind kind,

@@ -92,4 +92,8 @@ bool NeedsAmax(const QuantizeSpec& spec) {
   return spec.format == Format::kFp8Current || spec.format == Format::kNvfp4;
 }
 
+bool HasDelayedState(const QuantizeSpec& spec) {
+  return spec.format == Format::kFp8Delayed && spec.amax_history_length > 0;
+}
+
 }  // namespace planewise

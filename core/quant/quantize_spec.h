@@ -65,6 +65,9 @@ absl::StatusOr<PlaneLayout> LayoutFor(const QuantizeSpec& spec, PlaneKind kind, 
 // Whether a matrix must have been measured before it is quantized.
 bool NeedsAmax(const QuantizeSpec& spec);
 
+// Whether its row plane has a state of delayed scaling, which records its amax.
+bool HasDelayedState(const QuantizeSpec& spec);
+
 }  // namespace planewise
 
 #endif  // PLANEWISE_CORE_QUANT_QUANTIZE_SPEC_H_

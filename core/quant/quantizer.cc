@@ -87,7 +87,7 @@ absl::StatusOr<std::shared_ptr<Plane>> AllocatePlane(MemoryBudget& budget, Memor
 }
 
 void StartDelayedState(const QuantizeSpec& spec, const TensorAmax& amax, Plane& row) {
-  if (spec.format != Format::kFp8Delayed || row.layout.state_bytes == 0) return;
+  if (!HasDelayedState(spec)) return;
   const absl::Span<float> state = StateOf(row);
   InitializeDelayedState(state);
   state[0] = spec.delayed_scale;
@@ -114,7 +114,7 @@ absl::StatusOr<QuantizedPlanes> QuantizeToPlanes(const Quantizer& quantizer, Mem
   }
   TensorAmax amax;
   absl::Status status;
-  if (NeedsAmax(spec) || spec.format == Format::kFp8Delayed) {
+  if (NeedsAmax(spec) || HasDelayedState(spec)) {
     status = quantizer.MeasureAmax(src, spec, wishes, AllRows(src), &amax);
   }
   if (status.ok()) {

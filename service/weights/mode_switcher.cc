@@ -51,7 +51,8 @@ class Switcher {
   absl::StatusOr<std::shared_ptr<const PrimaryWeight>> KeepPlanes(
       const std::shared_ptr<const PrimaryWeight>& weight, const PlaneDecision& decision) {
     if (!target_.quantized()) return weight;
-    if (weight->amax_history_length != target_.amax_history_length) {
+    if (target_.format == Format::kFp8Delayed &&
+        weight->amax_history_length != target_.amax_history_length) {
       return ResizeState(*weight, decision);
     }
     const bool stored = weight->Fresh(PlaneKind::kColumn) != nullptr;

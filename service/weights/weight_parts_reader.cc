@@ -22,7 +22,9 @@ struct PartRequest {
   PlanePart part = PlanePart::kPayload;
 };
 
+// nullptr if it is not stored and fresh.
 std::shared_ptr<const Plane> PlaneOf(const PrimaryWeight& weight, PlaneKind kind) {
+  if (weight.Fresh(kind) == nullptr) return nullptr;
   switch (kind) {
     case PlaneKind::kRow: return weight.row;
     case PlaneKind::kColumn: return weight.column;
@@ -88,16 +90,16 @@ class WeightPartsReader final : public WeightReader {
                              " was given up for newer ones; read the newest")));
     }
     auto result = std::make_shared<absl::StatusOr<WeightPart>>(absl::CancelledError());
+    const PartRequest& request = requests_[next_++];
     // Checksums and dequantizing take time in proportion to the bytes.
     state_->resources.runner->Run(
         Lane::kStorage,
-        [state = state_, request = requests_[next_], version = version_, to = dequantize_to_,
+        [state = state_, request, version = version_, to = dequantize_to_,
          result] { *result = Make(*state, request, version, to); },
         [result, done = std::move(done)]() mutable {
           if (!result->ok()) return std::move(done)(result->status());
           std::move(done)(Answer(*std::move(*result)));
         });
-    ++next_;
   }
 
  private:
