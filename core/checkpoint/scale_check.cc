@@ -71,9 +71,9 @@ std::vector<ScaleFault> ScaleFaultsOf(const ConstPlaneSpan& plane,
   }
   std::vector<ScaleFault> faults;
   if (not_scales.values > 0) {
-    const absl::string_view what = layout.scale_dtype == DType::kF8E8M0
-                                       ? " scales are 255, which is no number"
-                                       : " scales are not above 0, or no numbers";
+    absl::string_view what = " scales are not above 0 and finite";
+    if (layout.scale_dtype == DType::kF8E8M0) what = " scales are 255, which is no number";
+    if (layout.scale_dtype == DType::kF8E4M3) what = " scales are NaN or negative";
     faults.push_back({not_scales.first_byte, absl::StrCat(not_scales.values, what)});
   }
   if (padding.values > 0) {

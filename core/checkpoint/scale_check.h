@@ -23,8 +23,8 @@ struct ScaleFault {
   bool operator==(const ScaleFault&) const = default;
 };
 
-// Scales that are NaN, infinite or negative; padding that is not 0; of E8M0
-// scales, exponents over non-zero blocks other than `recorded`.
+// Scales that are NaN or negative, or in F32 not above 0 and finite; padding that is
+// not 0; of E8M0 scales, exponents over non-zero blocks other than `recorded`.
 std::vector<ScaleFault> ScaleFaultsOf(const ConstPlaneSpan& plane,
                                       const std::optional<ExponentRange>& recorded);
 

@@ -83,7 +83,9 @@ JobTicket ModelCatalog::Save(const Principal& principal, std::string name, std::
 JobTicket ModelCatalog::Verify(const Principal&, std::string name, ProgressCallback progress,
                                DoneCallback<VerifyOutcome> done) {
   const std::string what = absl::StrCat("verify model \"", name, "\"");
-  const absl::StatusOr<ModelEntry*> entry = state_->Find(name);
+  absl::StatusOr<ModelEntry*> entry = state_->Find(name);
+  // A damaged model has something on disk; one that loads has nothing yet.
+  if (entry.ok() && (*entry)->state != ModelState::kDamaged) entry = state_->FindServing(name);
   absl::StatusOr<WorkTicket> work = state_->jobs.Admit(what);
   if (!entry.ok() || !work.ok()) {
     state_->Answer<VerifyOutcome>(std::move(done), entry.ok() ? work.status() : entry.status());

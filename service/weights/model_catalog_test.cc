@@ -111,7 +111,13 @@ TEST_F(ModelCatalogTest, StateIsAnnouncedAndTheNameIsTakenAtOnce) {
   read.name = "m";
   read.plane = PlaneKind::kRow;
   EXPECT_THAT(catalog().ReadWeights(principal_, read).status(), HasReason(Reason::kModelBusy));
+  std::optional<absl::Status> verified;
+  catalog().Verify(principal_, "m", nullptr, [&](absl::StatusOr<VerifyOutcome> outcome) {
+    verified = outcome.status();
+  });
   EXPECT_THAT(Delete(Deletion("m")), HasReason(Reason::kModelBusy)) << "it was still loading";
+  ASSERT_TRUE(verified.has_value());
+  EXPECT_THAT(*verified, HasReason(Reason::kModelBusy)) << "nothing was there to be verified";
   EXPECT_TRUE(created);
   EXPECT_THAT(Create(Spec("m")), HasReason(Reason::kAlreadyExists, HasSubstr("\"m\"")));
   PW_ASSERT_OK(Delete(Deletion("m")));
@@ -442,6 +448,24 @@ TEST_F(ReadWeightsTest, GivesStoredPlanesWhereTheyLie) {
   spec.plane = PlaneKind::kHighPrecision;
   EXPECT_THAT(ReadAll(spec), SizeIs(model.version->layers.size()));
   EXPECT_EQ(catalog().Describe("m")->lease_count, 0);
+}
+
+// So that what was read can be loaded again.
+TEST_F(ReadWeightsTest, BiasesHaveTheShapeOfTheirSource) {
+  WriteSource();
+  PW_ASSERT_OK(Create(Spec("m")));
+  ReadWeightsSpec stored;
+  stored.name = "m";
+  stored.weights = {absl::StrCat(kQuery, ".bias")};
+  stored.plane = PlaneKind::kHighPrecision;
+  ReadWeightsSpec dequantized = stored;
+  dequantized.plane = std::nullopt;
+  dequantized.dequantize_to = DType::kF32;
+  for (const ReadWeightsSpec& spec : {stored, dequantized}) {
+    const std::vector<WeightPart> parts = ReadAll(spec);
+    ASSERT_THAT(parts, SizeIs(1));
+    EXPECT_THAT(parts[0].shape, ElementsAre(64));
+  }
 }
 
 TEST_F(ReadWeightsTest, DequantizesCloseToTheSource) {

@@ -20,6 +20,7 @@ struct PartRequest {
   std::shared_ptr<const PrimaryWeight> weight;
   PlaneKind plane = PlaneKind::kRow;
   PlanePart part = PlanePart::kPayload;
+  bool bias = false;  // stored as [1, out], but a vector to everybody else
 };
 
 // nullptr if it is not stored and fresh.
@@ -115,6 +116,7 @@ class WeightPartsReader final : public WeightReader {
     } else {
       DescribeStored(request, part);
     }
+    if (request.bias) part.shape = {request.weight->shape.elements()};
     part.checksum = XXH3_64bits(part.bytes.data(), part.bytes.size());
     return part;
   }
@@ -160,11 +162,16 @@ class WeightPartsReader final : public WeightReader {
   size_t next_ = 0;
 };
 
-absl::StatusOr<std::shared_ptr<const PrimaryWeight>> FindWeight(const ModelVersion& version,
-                                                                const std::string& name) {
+// A weight or a bias of the version.
+struct FoundWeight {
+  std::shared_ptr<const PrimaryWeight> weight;
+  bool bias = false;
+};
+
+absl::StatusOr<FoundWeight> FindWeight(const ModelVersion& version, const std::string& name) {
   for (const HostedLayer& layer : version.layers) {
-    if (layer.weight->name == name) return layer.weight;
-    if (layer.bias != nullptr && layer.bias->name == name) return layer.bias;
+    if (layer.weight->name == name) return FoundWeight{layer.weight, false};
+    if (layer.bias != nullptr && layer.bias->name == name) return FoundWeight{layer.bias, true};
   }
   return Error(Reason::kNotFound,
                absl::StrCat("model \"", version.model, "\" version ", version.version.value(),
@@ -173,11 +180,12 @@ absl::StatusOr<std::shared_ptr<const PrimaryWeight>> FindWeight(const ModelVersi
       .With("weight", name);
 }
 
-// The arrays of `weight` that are asked for.
-absl::Status AddRequests(const std::shared_ptr<const PrimaryWeight>& weight,
-                         const ReadWeightsSpec& spec, std::vector<PartRequest>& requests) {
+// The arrays of a weight that are asked for.
+absl::Status AddRequests(const FoundWeight& found, const ReadWeightsSpec& spec,
+                         std::vector<PartRequest>& requests) {
+  const std::shared_ptr<const PrimaryWeight>& weight = found.weight;
   if (spec.dequantize_to.has_value()) {
-    requests.push_back({weight, SourcePlane(*weight), PlanePart::kPayload});
+    requests.push_back({weight, SourcePlane(*weight), PlanePart::kPayload, found.bias});
     return absl::OkStatus();
   }
   const std::shared_ptr<const Plane> plane = PlaneOf(*weight, *spec.plane);
@@ -188,7 +196,7 @@ absl::Status AddRequests(const std::shared_ptr<const PrimaryWeight>& weight,
   }
   for (const PlanePart part : kPlaneParts) {
     if (plane->layout.Stores(part) || Shares(plane->layout, part)) {
-      requests.push_back({weight, *spec.plane, part});
+      requests.push_back({weight, *spec.plane, part, found.bias});
     }
   }
   return absl::OkStatus();
@@ -199,10 +207,11 @@ absl::StatusOr<std::vector<PartRequest>> RequestsForAll(const ModelVersion& vers
                                                         const ReadWeightsSpec& spec) {
   std::vector<PartRequest> requests;
   for (const HostedLayer& layer : version.layers) {
-    for (const auto& weight : {layer.weight, layer.bias}) {
-      if (weight == nullptr) continue;
-      if (spec.plane.has_value() && PlaneOf(*weight, *spec.plane) == nullptr) continue;
-      PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
+    for (const FoundWeight& found :
+         {FoundWeight{layer.weight, false}, FoundWeight{layer.bias, true}}) {
+      if (found.weight == nullptr) continue;
+      if (spec.plane.has_value() && PlaneOf(*found.weight, *spec.plane) == nullptr) continue;
+      PW_RETURN_IF_ERROR(AddRequests(found, spec, requests));
     }
   }
   if (requests.empty() && spec.plane.has_value()) {
@@ -232,9 +241,8 @@ absl::StatusOr<std::unique_ptr<WeightReader>> MakeWeightReader(
   const std::shared_ptr<const ModelVersion> version = lease.version();
   std::vector<PartRequest> requests;
   for (const std::string& name : spec.weights) {
-    PW_ASSIGN_OR_RETURN(const std::shared_ptr<const PrimaryWeight> weight,
-                        FindWeight(*version, name));
-    PW_RETURN_IF_ERROR(AddRequests(weight, spec, requests));
+    PW_ASSIGN_OR_RETURN(const FoundWeight found, FindWeight(*version, name));
+    PW_RETURN_IF_ERROR(AddRequests(found, spec, requests));
   }
   if (spec.weights.empty()) {
     PW_ASSIGN_OR_RETURN(requests, RequestsForAll(*version, spec));

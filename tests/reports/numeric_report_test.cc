@@ -250,6 +250,10 @@ TEST(ScaleReportTest, AScaleThatIsNoNumberIsFound) {
     const TestPlane plane(*LayoutFor(spec, PlaneKind::kRow, {128, 128}));
     std::memset(plane.span().payload, 0, static_cast<size_t>(plane.layout().payload_bytes));
     std::memset(plane.span().scales, 0, static_cast<size_t>(plane.layout().scale_bytes));
+    if (plane.layout().scale_dtype == DType::kF32) {
+      float* const scales = reinterpret_cast<float*>(plane.span().scales);
+      std::fill_n(scales, plane.layout().scale_rows * plane.layout().scale_columns, 1.0f);
+    }
     std::copy(scale.begin(), scale.end(), plane.span().scales);
     return ScaleFaultsOf(plane.const_span(), std::nullopt);
   };
@@ -260,11 +264,13 @@ TEST(ScaleReportTest, AScaleThatIsNoNumberIsFound) {
   EXPECT_EQ(faults({.format = Format::kMxfp8}, {255}),
             fault("1 scales are 255, which is no number"));
   EXPECT_EQ(faults(nvfp4, {0x7E}), std::vector<ScaleFault>{});
-  EXPECT_EQ(faults(nvfp4, {0x7F}), fault("1 scales are NaN, infinite or negative"));
-  EXPECT_EQ(faults(nvfp4, {0x81}), fault("1 scales are NaN, infinite or negative"));
+  EXPECT_EQ(faults(nvfp4, {0x7F}), fault("1 scales are NaN or negative"));
+  EXPECT_EQ(faults(nvfp4, {0x81}), fault("1 scales are NaN or negative"));
   EXPECT_EQ(faults(block, {0xFF, 0xFF, 0x7F, 0x7F}), std::vector<ScaleFault>{});
-  EXPECT_EQ(faults(block, {0x00, 0x00, 0x80, 0x7F}),
-            fault("1 scales are NaN, infinite or negative"));
+  for (const std::vector<uint8_t>& scale : {std::vector<uint8_t>{0x00, 0x00, 0x80, 0x7F},
+                                            std::vector<uint8_t>{0x00, 0x00, 0x00, 0x00}}) {
+    EXPECT_EQ(faults(block, scale), fault("1 scales are not above 0 and finite"));
+  }
 }
 
 // ---- There and back ------------------------------------------------------------
