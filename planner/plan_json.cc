@@ -12,11 +12,22 @@ using Json = nlohmann::ordered_json;
 std::string Text(absl::string_view text) { return std::string(text); }
 
 Json ToJson(const Recipe& recipe) {
-  return {{"format", Text(Name(recipe.format))},
-          {"backward_override", Text(Name(recipe.backward_override))},
-          {"fp8_format", Text(Name(recipe.fp8_format))},
-          {"weight_geometry", Text(Name(recipe.weight_geometry))},
-          {"fingerprint", absl::StrCat(absl::Hex(recipe.Fingerprint(), absl::kZeroPad16))}};
+  Json json = {{"format", Text(Name(recipe.format))},
+               {"backward_override", Text(Name(recipe.backward_override))},
+               {"fp8_format", Text(Name(recipe.fp8_format))},
+               {"weight_geometry", Text(Name(recipe.weight_geometry))}};
+  const auto add = [&](RecipeField field, auto value) {
+    if (HasField(recipe.format, field)) json[Text(Name(field))] = value;
+  };
+  add(RecipeField::kPowerOfTwoScales, recipe.power_of_two_scales);
+  add(RecipeField::kAmaxEpsilon, recipe.amax_epsilon);
+  add(RecipeField::kMargin, recipe.margin);
+  add(RecipeField::kAmaxHistoryLength, recipe.amax_history_length);
+  add(RecipeField::kAmaxAlgorithm, Text(Name(recipe.amax_algorithm)));
+  add(RecipeField::kHadamard, recipe.hadamard);
+  add(RecipeField::kStochasticRounding, recipe.stochastic_rounding);
+  json["fingerprint"] = absl::StrCat(absl::Hex(recipe.Fingerprint(), absl::kZeroPad16));
+  return json;
 }
 
 Json ToJson(const SessionLoad& load) {
@@ -68,9 +79,12 @@ Json ToJson(const PlanTotals& totals) {
 }
 
 Json ToJson(const PlaneDecision& decision) {
-  return {{"policy", Text(Name(decision.policy))}, {"row", decision.row},
-          {"column", decision.column},             {"why", decision.why},
-          {"saved_bytes", decision.saved_bytes},   {"forbids", decision.forbids}};
+  return {{"policy", Text(Name(decision.policy))},
+          {"row", decision.row},
+          {"column", decision.column},
+          {"why", decision.why},
+          {"saved_bytes", decision.saved_bytes},
+          {"forbids", decision.forbids}};
 }
 
 Json ToJson(const PlaneLayout& plane) {

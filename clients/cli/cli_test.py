@@ -78,6 +78,51 @@ class CliTest(DaemonTest):
         self.assertEqual(int(self.json("delete", "m", "--stored")["freed_bytes"]), planned)
         self.assertEqual(self.json("ls")["models"], [])
 
+    def test_fields_of_the_recipe_are_planned_loaded_and_kept_by_a_switch(self):
+        hybrid = ("--backward-override", "dequantized", "--fp8-format", "hybrid")
+        plan = self.json("plan", self.source, *hybrid)
+        self.assertEqual(plan["options"]["recipe"]["fp8_format"], "hybrid")
+        text = "mxfp8(backward_override=dequantized, fp8_format=hybrid)"
+        self.assertIn(text, self.run_cli("load", "m", self.source, *hybrid))
+        self.assertIn(text, self.run_cli("ls"))
+        self.run_cli("switch", "m", "--backward-override", "high_precision")
+        recipe = self.json("describe", "m")["recipe"]
+        self.assertEqual(recipe["fp8_format"], "hybrid")
+        self.assertEqual(recipe["backward_override"], "BACKWARD_OVERRIDE_HIGH_PRECISION")
+        self.run_cli(*("switch", "m", "--backward-override", "none"), code=REFUSED)
+
+    def test_every_format_takes_its_own_fields(self):
+        cases = (
+            (
+                "--recipe fp8_block --weight-block-dim 1 --no-power-of-two-scales",
+                {"weight_block_dim": 1, "power_of_two_scales": False, "amax_epsilon": 0.0},
+            ),
+            (
+                "--recipe current --power-of-two-scales --amax-epsilon 0.25",
+                {"power_of_two_scales": True, "amax_epsilon": 0.25},
+            ),
+            (
+                "--recipe delayed --margin -2 --amax-history-length 16",
+                {"margin": -2, "amax_history_length": "16", "amax_algorithm": "max"},
+            ),
+            (
+                "--recipe delayed --amax-algorithm most_recent",
+                {"amax_history_length": "1024", "amax_algorithm": "most_recent"},
+            ),
+            (
+                "--recipe nvfp4 --no-hadamard --no-stochastic-rounding",
+                {"hadamard": False, "stochastic_rounding": False, "weight_block_dim": 2},
+            ),
+        )
+        for flags, fields in cases:
+            with self.subTest(flags):
+                model = self.json("load", "m", self.source, "--validate-only", *flags.split())
+                self.assertEqual(model["recipe"], {**model["recipe"], **fields})
+                plan = self.json("plan", self.source, *flags.split())
+                self.assertEqual(
+                    model["recipe"]["fingerprint"], plan["options"]["recipe"]["fingerprint"]
+                )
+
     def test_what_the_daemon_is(self):
         self.assertRegex(self.run_cli("capabilities"), r"\nsessions +at most 256, time-out 10m\n")
         self.assertIn("mxfp8", self.json("capabilities")["formats"])
@@ -109,6 +154,10 @@ class CliTest(DaemonTest):
                 *("plan", self.source, "--recipe", "none"),
                 *("--backward-override", "dequantized"),
             ],
+            "plan: a field that the format has not": ["plan", self.source, "--margin", "1"],
+            "plan: blocks of three dimensions": ["plan", self.source, "--weight-block-dim", "3"],
+            "load: an epsilon that is no number": ["load", "m", self.source, "--amax-epsilon", "x"],
+            "switch: an unknown element format": ["switch", "m", "--fp8-format", "e5m2"],
             "plan: a size without unit": ["plan", self.source, "--memory", "12"],
             "plan: fewer sessions than none": ["plan", self.source, "--sessions", "-3"],
             "load: an unknown policy": ["load", "m", self.source, "--policy", "SOME"],

@@ -6,6 +6,7 @@
 #include "clients/cli/model_table.h"
 #include "clients/cli/recipe_flags.h"
 #include "core/base/status_macros.h"
+#include "proto/recipe/recipe_codec.h"
 
 namespace planewise {
 namespace {
@@ -52,8 +53,8 @@ absl::StatusOr<ExitCode> Run(const LoadFlags& flags, const CommonFlags& common) 
   if (common.json()) {
     Print(JsonText(*model));
   } else {
-    Print(absl::StrCat(flags.validate_only ? "would be loaded\n" : "loaded\n",
-                       ModelSummary(*model)));
+    Print(
+        absl::StrCat(flags.validate_only ? "would be loaded\n" : "loaded\n", ModelSummary(*model)));
   }
   return ExitCode::kOk;
 }

@@ -6,33 +6,96 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "proto/recipe/recipe_codec.h"
 
 namespace planewise {
 
 void RecipeFlags::AddTo(CLI::App& app, const std::string& default_format) {
   format_ = default_format;
   app.add_option("--recipe", format_,
-                 absl::StrCat("Format of the weights: mxfp8, or none for high precision",
+                 absl::StrCat("Format of the weights: mxfp8, nvfp4, fp8_block, fp8_current, "
+                              "fp8_delayed, or none for high precision",
                               default_format.empty() ? " (default: the model's)" : ""))
       ->capture_default_str();
   app.add_option("--backward-override,--backward-mode", backward_override_,
                  "What backward reads: none, high_precision or dequantized (default: "
                  "NVTE_BACKWARD_OVERRIDE or its older spellings, else none)");
+  AddFieldsTo(app, default_format.empty()
+                       ? "Recipe fields (default: the model's; the format's if --recipe names one)"
+                       : "Recipe fields (default: the format's)");
+}
+
+void RecipeFlags::AddFieldsTo(CLI::App& app, const std::string& group) {
+  const auto add = [&](const char* name, auto value, auto set, const char* help) {
+    using Value = decltype(value);
+    app.add_option_function<Value>(
+           name, [this, set](const Value& given) { set(fields_, given); }, help)
+        ->group(group);
+  };
+  const auto add_flag = [&](const char* names, auto set, const char* help) {
+    app.add_flag_function(
+           names, [this, set](int64_t count) { set(fields_, count > 0); }, help)
+        ->group(group);
+  };
+  add(
+      "--fp8-format", std::string(),
+      [](v1::Recipe& fields, const std::string& name) { fields.set_fp8_format(name); },
+      "all but nvfp4: elements, e4m3 or hybrid (gradients in E5M2)");
+  add(
+      "--weight-block-dim", int32_t{},
+      [](v1::Recipe& fields, int32_t dimensions) { fields.set_weight_block_dim(dimensions); },
+      "mxfp8, nvfp4, fp8_block: blocks of weights have 1 or 2 dimensions");
+  add_flag(
+      "--power-of-two-scales,!--no-power-of-two-scales",
+      [](v1::Recipe& fields, bool on) { fields.set_power_of_two_scales(on); },
+      "fp8_block, fp8_current: scales are powers of two");
+  add(
+      "--amax-epsilon", float{},
+      [](v1::Recipe& fields, float epsilon) { fields.set_amax_epsilon(epsilon); },
+      "fp8_block, fp8_current: an amax below this counts as this");
+  add(
+      "--margin", int32_t{}, [](v1::Recipe& fields, int32_t margin) { fields.set_margin(margin); },
+      "fp8_delayed: scales are 2^-margin times what the amax asks for");
+  add(
+      "--amax-history-length", int64_t{},
+      [](v1::Recipe& fields, int64_t length) { fields.set_amax_history_length(length); },
+      "fp8_delayed: how many steps an amax is remembered");
+  add(
+      "--amax-algorithm", std::string(),
+      [](v1::Recipe& fields, const std::string& name) { fields.set_amax_algorithm(name); },
+      "fp8_delayed: the amax taken of the history, max or most_recent");
+  add_flag(
+      "--hadamard,!--no-hadamard", [](v1::Recipe& fields, bool on) { fields.set_hadamard(on); },
+      "nvfp4: column copies of activations and gradients are transformed");
+  add_flag(
+      "--stochastic-rounding,!--no-stochastic-rounding",
+      [](v1::Recipe& fields, bool on) { fields.set_stochastic_rounding(on); },
+      "nvfp4: gradients are rounded stochastically");
 }
 
 absl::Status RecipeFlags::CheckSpelling(const EnvironmentLookup& environment) const {
   if (!format_.empty()) PW_RETURN_IF_ERROR(ParseFormat(format_).status());
+  if (!fields_.fp8_format().empty()) {
+    PW_RETURN_IF_ERROR(ParseFp8Format(fields_.fp8_format()).status());
+  }
+  if (!fields_.amax_algorithm().empty()) {
+    PW_RETURN_IF_ERROR(ParseAmaxAlgorithm(fields_.amax_algorithm()).status());
+  }
   if (!backward_override_.empty()) return ParseBackwardOverride(backward_override_).status();
   return OverrideFromEnvironment(environment).status();
 }
 
 absl::StatusOr<Recipe> RecipeFlags::Resolve(const EnvironmentLookup& environment,
-                                            Format unset_format) const {
-  Format format = unset_format;
-  if (!format_.empty()) {
-    PW_ASSIGN_OR_RETURN(format, ParseFormat(format_));
+                                            const Recipe& unnamed) const {
+  v1::Recipe spelled;
+  if (format_.empty()) {
+    spelled = ToProto(unnamed);
+    spelled.clear_backward_override();
+  } else {
+    spelled.set_format(format_);
   }
-  Recipe recipe = DefaultRecipe(format);
+  spelled.MergeFrom(fields_);
+  PW_ASSIGN_OR_RETURN(Recipe recipe, FromProto(spelled, "recipe"));
   if (!backward_override_.empty()) {
     PW_ASSIGN_OR_RETURN(recipe.backward_override, ParseBackwardOverride(backward_override_));
     PW_RETURN_IF_ERROR(CheckRecipe(recipe));
@@ -69,40 +132,9 @@ absl::StatusOr<std::vector<BackwardOverride>> PlaneFlags::future_modes() const {
   return modes;
 }
 
-v1::BackwardOverride ToProto(BackwardOverride value) {
-  switch (value) {
-    case BackwardOverride::kNone: return v1::BACKWARD_OVERRIDE_NONE;
-    case BackwardOverride::kHighPrecision: return v1::BACKWARD_OVERRIDE_HIGH_PRECISION;
-    case BackwardOverride::kDequantized: return v1::BACKWARD_OVERRIDE_DEQUANTIZED;
-  }
-  return v1::BACKWARD_OVERRIDE_UNSPECIFIED;
-}
-
-v1::PlanePolicy ToProto(PlanePolicy policy) {
-  switch (policy) {
-    case PlanePolicy::kAuto: return v1::PLANE_POLICY_AUTO;
-    case PlanePolicy::kBoth: return v1::PLANE_POLICY_BOTH;
-    case PlanePolicy::kRowOnly: return v1::PLANE_POLICY_ROW_ONLY;
-  }
-  return v1::PLANE_POLICY_UNSPECIFIED;
-}
-
-v1::Recipe ToProto(const Recipe& recipe) {
-  v1::Recipe proto;
-  proto.set_format(std::string(Name(recipe.format)));
-  proto.set_backward_override(ToProto(recipe.backward_override));
-  return proto;
-}
-
 std::string RecipeText(const v1::Recipe& recipe) {
-  const absl::StatusOr<Format> format = ParseFormat(recipe.format());
-  if (!format.ok()) return "unknown";
-  Recipe value = DefaultRecipe(*format);
-  for (const BackwardOverride candidate :
-       {BackwardOverride::kHighPrecision, BackwardOverride::kDequantized}) {
-    if (recipe.backward_override() == ToProto(candidate)) value.backward_override = candidate;
-  }
-  return value.ToString();
+  const absl::StatusOr<Recipe> known = FromProto(recipe, "recipe");
+  return known.ok() ? known->ToString() : "unknown";
 }
 
 }  // namespace planewise

@@ -1,7 +1,7 @@
 #ifndef PLANEWISE_CLIENTS_CLI_RECIPE_FLAGS_H_
 #define PLANEWISE_CLIENTS_CLI_RECIPE_FLAGS_H_
-// --recipe, --backward-override, --policy, --future-mode: the flags that verbs
-// share, and what they mean together with the environment.
+// --recipe with its fields, --backward-override, --policy, --future-mode: the flags
+// that verbs share, and what they mean together with the environment.
 
 #include <string>
 #include <vector>
@@ -18,21 +18,26 @@ namespace planewise {
 
 class RecipeFlags {
  public:
-  // `default_format` is shown in the help; empty: the flag may be left out and
-  // Resolve() then takes `unset_format`.
+  // `default_format` is shown in the help; empty: the flag may be left out. The flags
+  // write into this object, which must not move any more.
   void AddTo(CLI::App& app, const std::string& default_format);
 
   // Why what flags and environment spell is nothing, whatever it is combined with.
   absl::Status CheckSpelling(const EnvironmentLookup& environment) const;
 
-  // The recipe that flags and environment name; --backward-override wins over the
-  // environment. INVALID_ARGUMENT as CheckRecipe; names the environment variable
-  // if the override came from there.
+  // The recipe that flags and environment name. Without --recipe it is `unnamed` but
+  // for the fields that flags set and the override; with it, other fields are the
+  // format's defaults. --backward-override wins over the environment. INVALID_ARGUMENT
+  // as CheckRecipe, and for a flag of a field that the format does not have; names the
+  // environment variable if the override came from there.
   absl::StatusOr<Recipe> Resolve(const EnvironmentLookup& environment,
-                                 Format unset_format = Format::kNone) const;
+                                 const Recipe& unnamed = Recipe()) const;
 
  private:
+  void AddFieldsTo(CLI::App& app, const std::string& group);
+
   std::string format_;
+  v1::Recipe fields_;  // those that flags set
   std::string backward_override_;
 };
 
@@ -50,10 +55,6 @@ class PlaneFlags {
   bool inference_ = false;
   bool trainable_ = false;
 };
-
-v1::Recipe ToProto(const Recipe& recipe);
-v1::BackwardOverride ToProto(BackwardOverride value);
-v1::PlanePolicy ToProto(PlanePolicy policy);
 
 // "mxfp8(backward_override=dequantized)"; "unknown" for what this build cannot read.
 std::string RecipeText(const v1::Recipe& recipe);

@@ -5,6 +5,7 @@
 #include "clients/cli/switch_table.h"
 #include "core/base/status_macros.h"
 #include "planner/memory_report.h"
+#include "proto/recipe/recipe_codec.h"
 
 namespace planewise {
 namespace {
@@ -36,8 +37,7 @@ absl::StatusOr<ExitCode> Run(const SwitchFlags& flags, const CommonFlags& common
     Print(JsonText(response));
   } else {
     Print(absl::StrCat(SwitchText(response.validation(), request.target()), "switched to version ",
-                       response.version(), ", ", FormatBytes(response.freed_bytes()),
-                       " freed\n"));
+                       response.version(), ", ", FormatBytes(response.freed_bytes()), " freed\n"));
   }
   return ExitCode::kOk;
 }

@@ -1,6 +1,7 @@
 #include "clients/cli/switch_flags.h"
 
 #include "core/base/status_macros.h"
+#include "proto/recipe/recipe_codec.h"
 
 namespace planewise {
 
@@ -15,7 +16,7 @@ absl::StatusOr<Recipe> SwitchFlags::Target(Client& client) const {
   v1::GetModelRequest request;
   request.set_name(name_);
   PW_ASSIGN_OR_RETURN(const v1::Model model, client.GetModel(request));
-  PW_ASSIGN_OR_RETURN(const Format current, ParseFormat(model.recipe().format()));
+  PW_ASSIGN_OR_RETURN(const Recipe current, FromProto(model.recipe(), "recipe"));
   return recipe_.Resolve(ProcessEnvironment, current);
 }
 

@@ -20,8 +20,7 @@ class SwitchFlags {
 
   absl::Status CheckSpelling() const { return recipe_.CheckSpelling(ProcessEnvironment); }
 
-  // The target. A format that is not named is the model's, so it may have to be
-  // asked for.
+  // The target. What of the recipe is not named is the model's, which is asked for.
   absl::StatusOr<Recipe> Target(Client& client) const;
 
  private:

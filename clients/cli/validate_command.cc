@@ -3,6 +3,7 @@
 #include "clients/cli/switch_flags.h"
 #include "clients/cli/switch_table.h"
 #include "core/base/status_macros.h"
+#include "proto/recipe/recipe_codec.h"
 
 namespace planewise {
 namespace {

@@ -15,13 +15,19 @@ std::string PartialPath(absl::string_view path) { return absl::StrCat(path, ".pa
 // Codes are bytes to every other reader but E4M3 and E5M2.
 absl::StatusOr<DType> DTypeOf(v1::DataType type) {
   switch (type) {
-    case v1::DATA_TYPE_F32: return DType::kF32;
-    case v1::DATA_TYPE_BF16: return DType::kBF16;
-    case v1::DATA_TYPE_F16: return DType::kF16;
-    case v1::DATA_TYPE_F8_E4M3: return DType::kF8E4M3;
-    case v1::DATA_TYPE_F8_E5M2: return DType::kF8E5M2;
+    case v1::DATA_TYPE_F32:
+      return DType::kF32;
+    case v1::DATA_TYPE_BF16:
+      return DType::kBF16;
+    case v1::DATA_TYPE_F16:
+      return DType::kF16;
+    case v1::DATA_TYPE_F8_E4M3:
+      return DType::kF8E4M3;
+    case v1::DATA_TYPE_F8_E5M2:
+      return DType::kF8E5M2;
     case v1::DATA_TYPE_F8_E8M0:
-    case v1::DATA_TYPE_U8: return DType::kU8;
+    case v1::DATA_TYPE_U8:
+      return DType::kU8;
     default:
       return Error(Reason::kNotSupported,
                    absl::StrCat("data type ", type, " is not known to this program; update it"));
@@ -31,14 +37,23 @@ absl::StatusOr<DType> DTypeOf(v1::DataType type) {
 std::string NameOf(const v1::ReadTensorHeader& header) {
   std::string plane;
   switch (header.plane()) {
-    case v1::PLANE_ROW: plane = "#row"; break;
-    case v1::PLANE_COLUMN: plane = "#column"; break;
-    default: return header.weight();
+    case v1::PLANE_ROW:
+      plane = "#row";
+      break;
+    case v1::PLANE_COLUMN:
+      plane = "#column";
+      break;
+    default:
+      return header.weight();
   }
-  const char* part = ".payload";
-  if (header.part() == v1::PLANE_PART_SCALES) part = ".scales";
-  if (header.part() == v1::PLANE_PART_STATE) part = ".state";
-  return absl::StrCat(header.weight(), plane, part);
+  switch (header.part()) {
+    case v1::PLANE_PART_SCALES:
+      return absl::StrCat(header.weight(), plane, ".scales");
+    case v1::PLANE_PART_STATE:
+      return absl::StrCat(header.weight(), plane, ".state");
+    default:
+      return absl::StrCat(header.weight(), plane, ".payload");
+  }
 }
 
 }  // namespace
@@ -109,8 +124,7 @@ absl::StatusOr<int64_t> WeightFile::Finish() {
     const Spooled& spooled = Find(entry.name);
     bar_.Show("write", entry.name, written_bytes, spooled_bytes_);
     memory_.resize(static_cast<size_t>(spooled.size_bytes));
-    const absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(memory_.data()),
-                                      memory_.size());
+    const absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(memory_.data()), memory_.size());
     PW_RETURN_IF_ERROR(spool->Read(spooled.offset, bytes));
     PW_RETURN_IF_ERROR(writer.Append(bytes));
     written_bytes += spooled.size_bytes;

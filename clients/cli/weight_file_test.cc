@@ -36,10 +36,11 @@ TEST(WeightFileTest, WritesWhatArrivedUnderItsPlanesNames) {
   {
     auto file = WeightFile::Create(file_system, "w.safetensors");
     ASSERT_TRUE(file.ok()) << file.status();
-    Deliver(**file,
-            Header("q", v1::PLANE_ROW, v1::PLANE_PART_SCALES, v1::DATA_TYPE_F8_E8M0, 1, 4), 'b');
-    Deliver(**file,
-            Header("q", v1::PLANE_ROW, v1::PLANE_PART_PAYLOAD, v1::DATA_TYPE_F8_E4M3, 2, 3), 'a');
+    Deliver(**file, Header("q", v1::PLANE_ROW, v1::PLANE_PART_SCALES, v1::DATA_TYPE_F8_E8M0, 1, 4),
+            'b');
+    Deliver(**file, Header("q", v1::PLANE_ROW, v1::PLANE_PART_STATE, v1::DATA_TYPE_U8, 1, 4), 'c');
+    Deliver(**file, Header("q", v1::PLANE_ROW, v1::PLANE_PART_PAYLOAD, v1::DATA_TYPE_F8_E4M3, 2, 3),
+            'a');
     const auto size_bytes = (*file)->Finish();
     ASSERT_TRUE(size_bytes.ok()) << size_bytes.status();
   }
@@ -49,6 +50,7 @@ TEST(WeightFileTest, WritesWhatArrivedUnderItsPlanesNames) {
   const SafetensorsEntry* const scales = reader->Find("q#row.scales");
   ASSERT_NE(payload, nullptr);
   ASSERT_NE(scales, nullptr);
+  EXPECT_NE(reader->Find("q#row.state"), nullptr);
   EXPECT_EQ(payload->dtype, DType::kF8E4M3);
   EXPECT_EQ(scales->dtype, DType::kU8);
   std::string bytes(6, 0);

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <cmath>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +17,7 @@ constexpr Format kFormats[] = {Format::kNone,     Format::kMxfp8,      Format::k
                                Format::kFp8Block, Format::kFp8Current, Format::kFp8Delayed};
 constexpr BackwardOverride kOverrides[] = {
     BackwardOverride::kNone, BackwardOverride::kHighPrecision, BackwardOverride::kDequantized};
+constexpr Fp8Format kFp8Formats[] = {Fp8Format::kE4M3, Fp8Format::kHybrid};
 constexpr AmaxAlgorithm kAmaxAlgorithms[] = {AmaxAlgorithm::kMax, AmaxAlgorithm::kMostRecent};
 
 template <typename T>
@@ -31,33 +31,28 @@ std::string RoundTripDigits(float value) { return absl::StrFormat("%.9g", value)
 
 absl::string_view OnOff(bool value) { return value ? "on" : "off"; }
 
-bool HasBlocks(Format format) {
-  return format == Format::kMxfp8 || format == Format::kNvfp4 || format == Format::kFp8Block;
-}
-
-// A field beyond format and override, as text, with whether the format has it.
-struct Field {
-  absl::string_view name;
-  bool exists;
-  std::string value;
-};
-
-std::vector<Field> FieldsOf(const Recipe& recipe) {
-  const Format format = recipe.format;
-  const bool amax_scaled = format == Format::kFp8Block || format == Format::kFp8Current;
-  const bool delayed = format == Format::kFp8Delayed;
-  const bool nvfp4 = format == Format::kNvfp4;
-  return {
-      {"fp8_format", recipe.quantized() && !nvfp4, std::string(Name(recipe.fp8_format))},
-      {"weight_geometry", HasBlocks(format), std::string(Name(recipe.weight_geometry))},
-      {"power_of_two_scales", amax_scaled, std::string(OnOff(recipe.power_of_two_scales))},
-      {"amax_epsilon", amax_scaled, RoundTripDigits(recipe.amax_epsilon)},
-      {"margin", delayed, absl::StrCat(recipe.margin)},
-      {"amax_history_length", delayed, absl::StrCat(recipe.amax_history_length)},
-      {"amax_algorithm", delayed, std::string(Name(recipe.amax_algorithm))},
-      {"hadamard", nvfp4, std::string(OnOff(recipe.hadamard))},
-      {"stochastic_rounding", nvfp4, std::string(OnOff(recipe.stochastic_rounding))},
-  };
+std::string ValueOf(const Recipe& recipe, RecipeField field) {
+  switch (field) {
+    case RecipeField::kFp8Format:
+      return std::string(Name(recipe.fp8_format));
+    case RecipeField::kWeightGeometry:
+      return std::string(Name(recipe.weight_geometry));
+    case RecipeField::kPowerOfTwoScales:
+      return std::string(OnOff(recipe.power_of_two_scales));
+    case RecipeField::kAmaxEpsilon:
+      return RoundTripDigits(recipe.amax_epsilon);
+    case RecipeField::kMargin:
+      return absl::StrCat(recipe.margin);
+    case RecipeField::kAmaxHistoryLength:
+      return absl::StrCat(recipe.amax_history_length);
+    case RecipeField::kAmaxAlgorithm:
+      return std::string(Name(recipe.amax_algorithm));
+    case RecipeField::kHadamard:
+      return std::string(OnOff(recipe.hadamard));
+    case RecipeField::kStochasticRounding:
+      return std::string(OnOff(recipe.stochastic_rounding));
+  }
+  return "invalid";
 }
 
 absl::Status CheckOverride(const Recipe& recipe) {
@@ -79,14 +74,14 @@ absl::Status CheckOverride(const Recipe& recipe) {
 }
 
 absl::Status CheckFieldsExist(const Recipe& recipe) {
-  const std::vector<Field> fields = FieldsOf(recipe);
-  const std::vector<Field> defaults = FieldsOf(DefaultRecipe(recipe.format));
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].exists || fields[i].value == defaults[i].value) continue;
+  const Recipe defaults = DefaultRecipe(recipe.format);
+  for (const RecipeField field : kRecipeFields) {
+    const std::string value = ValueOf(recipe, field);
+    if (HasField(recipe.format, field) || value == ValueOf(defaults, field)) continue;
     return Error(Reason::kInvalidRequest,
-                 absl::StrCat("recipe ", Name(recipe.format), " has no field ", fields[i].name,
-                              "; it is ", fields[i].value, "; leave it out"))
-        .With("field", fields[i].name);
+                 absl::StrCat("recipe ", Name(recipe.format), " has no field ", Name(field),
+                              "; it is ", value, "; leave it out"))
+        .With("field", Name(field));
   }
   return absl::OkStatus();
 }
@@ -159,6 +154,50 @@ absl::string_view Name(AmaxAlgorithm algorithm) {
   return algorithm == AmaxAlgorithm::kMax ? "max" : "most_recent";
 }
 
+absl::string_view Name(RecipeField field) {
+  switch (field) {
+    case RecipeField::kFp8Format:
+      return "fp8_format";
+    case RecipeField::kWeightGeometry:
+      return "weight_geometry";
+    case RecipeField::kPowerOfTwoScales:
+      return "power_of_two_scales";
+    case RecipeField::kAmaxEpsilon:
+      return "amax_epsilon";
+    case RecipeField::kMargin:
+      return "margin";
+    case RecipeField::kAmaxHistoryLength:
+      return "amax_history_length";
+    case RecipeField::kAmaxAlgorithm:
+      return "amax_algorithm";
+    case RecipeField::kHadamard:
+      return "hadamard";
+    case RecipeField::kStochasticRounding:
+      return "stochastic_rounding";
+  }
+  return "invalid";
+}
+
+bool HasField(Format format, RecipeField field) {
+  switch (field) {
+    case RecipeField::kFp8Format:
+      return format != Format::kNone && format != Format::kNvfp4;
+    case RecipeField::kWeightGeometry:
+      return format == Format::kMxfp8 || format == Format::kNvfp4 || format == Format::kFp8Block;
+    case RecipeField::kPowerOfTwoScales:
+    case RecipeField::kAmaxEpsilon:
+      return format == Format::kFp8Block || format == Format::kFp8Current;
+    case RecipeField::kMargin:
+    case RecipeField::kAmaxHistoryLength:
+    case RecipeField::kAmaxAlgorithm:
+      return format == Format::kFp8Delayed;
+    case RecipeField::kHadamard:
+    case RecipeField::kStochasticRounding:
+      return format == Format::kNvfp4;
+  }
+  return false;
+}
+
 absl::StatusOr<Format> ParseFormat(absl::string_view name) {
   for (const Format format : kFormats) {
     const absl::string_view full = Name(format);
@@ -178,6 +217,15 @@ absl::StatusOr<BackwardOverride> ParseBackwardOverride(absl::string_view name) {
                             ListNames(absl::MakeConstSpan(kOverrides))));
 }
 
+absl::StatusOr<Fp8Format> ParseFp8Format(absl::string_view name) {
+  for (const Fp8Format value : kFp8Formats) {
+    if (name == Name(value)) return value;
+  }
+  return Error(Reason::kInvalidRequest,
+               absl::StrCat("fp8_format \"", name, "\" is not known; valid: ",
+                            ListNames(absl::MakeConstSpan(kFp8Formats))));
+}
+
 absl::StatusOr<AmaxAlgorithm> ParseAmaxAlgorithm(absl::string_view name) {
   for (const AmaxAlgorithm value : kAmaxAlgorithms) {
     if (name == Name(value)) return value;
@@ -195,10 +243,10 @@ std::string Recipe::ToString() const {
   if (backward_override != BackwardOverride::kNone) {
     add("backward_override", Name(backward_override));
   }
-  const std::vector<Field> defaults = FieldsOf(DefaultRecipe(format));
-  const std::vector<Field> values = FieldsOf(*this);
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].value != defaults[i].value) add(values[i].name, values[i].value);
+  const Recipe defaults = DefaultRecipe(format);
+  for (const RecipeField field : kRecipeFields) {
+    const std::string value = ValueOf(*this, field);
+    if (value != ValueOf(defaults, field)) add(Name(field), value);
   }
   return fields.empty() ? std::string(Name(format)) : absl::StrCat(Name(format), "(", fields, ")");
 }
@@ -206,10 +254,12 @@ std::string Recipe::ToString() const {
 uint64_t Recipe::Fingerprint() const {
   std::string all = absl::StrCat(Name(format), "/", Name(backward_override), "/", Name(fp8_format),
                                  "/", Name(weight_geometry));
-  for (const Field& field : FieldsOf(*this)) {
+  for (const RecipeField field : kRecipeFields) {
     // Those above are there for every format.
-    if (field.name == "fp8_format" || field.name == "weight_geometry") continue;
-    if (field.exists) absl::StrAppend(&all, "/", field.name, "=", field.value);
+    if (field == RecipeField::kFp8Format || field == RecipeField::kWeightGeometry) continue;
+    if (HasField(format, field)) {
+      absl::StrAppend(&all, "/", Name(field), "=", ValueOf(*this, field));
+    }
   }
   return XXH3_64bits(all.data(), all.size());
 }

@@ -11,6 +11,7 @@
 #include <ostream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -44,10 +45,32 @@ absl::string_view Name(Fp8Format fp8_format);
 absl::string_view Name(BlockGeometry geometry);
 absl::string_view Name(AmaxAlgorithm algorithm);
 
+// What a recipe says beside its format and override. Each format has some of it.
+enum class RecipeField : uint8_t {
+  kFp8Format,
+  kWeightGeometry,
+  kPowerOfTwoScales,
+  kAmaxEpsilon,
+  kMargin,
+  kAmaxHistoryLength,
+  kAmaxAlgorithm,
+  kHadamard,
+  kStochasticRounding
+};
+
+inline constexpr RecipeField kRecipeFields[] = {
+    RecipeField::kFp8Format,     RecipeField::kWeightGeometry, RecipeField::kPowerOfTwoScales,
+    RecipeField::kAmaxEpsilon,   RecipeField::kMargin,         RecipeField::kAmaxHistoryLength,
+    RecipeField::kAmaxAlgorithm, RecipeField::kHadamard,       RecipeField::kStochasticRounding};
+
+absl::string_view Name(RecipeField field);  // for example "amax_epsilon"
+bool HasField(Format format, RecipeField field);
+
 // INVALID_ARGUMENT, listing the valid spellings. Formats: none, mxfp8, nvfp4,
 // fp8_block, fp8_current, fp8_delayed (and the short block, current, delayed).
 absl::StatusOr<Format> ParseFormat(absl::string_view name);
 absl::StatusOr<BackwardOverride> ParseBackwardOverride(absl::string_view name);
+absl::StatusOr<Fp8Format> ParseFp8Format(absl::string_view name);  // e4m3, hybrid
 // max, most_recent.
 absl::StatusOr<AmaxAlgorithm> ParseAmaxAlgorithm(absl::string_view name);
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "proto/recipe/recipe_codec.h"
+#include "proto/status/field_error.h"
 #include "proto/status/status_codec.h"
-#include "service/rpc/field_error.h"
-#include "service/rpc/recipe_conversion.h"
 #include "service/rpc/tensor_conversion.h"
 
 namespace planewise {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "service/rpc/field_error.h"
+#include "proto/recipe/recipe_codec.h"
+#include "proto/status/field_error.h"
 #include "service/rpc/model_conversion.h"
 #include "service/rpc/progress_stream.h"
-#include "service/rpc/recipe_conversion.h"
 #include "service/rpc/unary_call.h"
 #include "service/rpc/weight_stream.h"
 

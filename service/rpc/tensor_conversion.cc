@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "service/rpc/field_error.h"
+#include "proto/status/field_error.h"
 
 namespace planewise {
 namespace {
@@ -20,7 +20,7 @@ absl::StatusOr<DType> FromProto(v1::DataType data_type, absl::string_view field)
     if (const std::optional<DType> dtype = ParseDType(name)) return *dtype;
   }
   return InvalidField(field, absl::StrCat("element type ", data_type, " is not known"),
-                     "one of the named DataType values");
+                      "one of the named DataType values");
 }
 
 absl::StatusOr<PlaneKind> FromProto(v1::Plane plane, absl::string_view field) {
@@ -33,7 +33,7 @@ absl::StatusOr<PlaneKind> FromProto(v1::Plane plane, absl::string_view field) {
       return PlaneKind::kHighPrecision;
     default:
       return InvalidField(field, absl::StrCat("plane ", plane, " is not known"),
-                         "PLANE_ROW, PLANE_COLUMN or PLANE_HIGH_PRECISION");
+                          "PLANE_ROW, PLANE_COLUMN or PLANE_HIGH_PRECISION");
   }
 }
 
@@ -53,6 +53,18 @@ v1::Plane ToProto(PlaneKind kind) {
       return v1::PLANE_HIGH_PRECISION;
   }
   return v1::PLANE_UNSPECIFIED;
+}
+
+v1::PlanePart ToProto(PlanePart part) {
+  switch (part) {
+    case PlanePart::kPayload:
+      return v1::PLANE_PART_PAYLOAD;
+    case PlanePart::kScales:
+      return v1::PLANE_PART_SCALES;
+    case PlanePart::kState:
+      return v1::PLANE_PART_STATE;
+  }
+  return v1::PLANE_PART_UNSPECIFIED;
 }
 
 v1::TensorSpec MatrixSpec(DType dtype, int64_t rows, int64_t columns) {

@@ -1,9 +1,9 @@
 #ifndef PLANEWISE_SERVICE_RPC_TENSOR_CONVERSION_H_
 #define PLANEWISE_SERVICE_RPC_TENSOR_CONVERSION_H_
-// Element types, planes and tensor specs between the API and core. A field that
+// Element types, planes, their parts and tensor specs between the API and core. A field that
 // does not convert is named by its path, for example "forward.input.data_type".
 //
-// Not here: recipes (recipe_conversion.h), models (model_conversion.h).
+// Not here: recipes (proto/recipe), models (model_conversion.h).
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +21,7 @@ absl::StatusOr<PlaneKind> FromProto(v1::Plane plane, absl::string_view field);
 // DATA_TYPE_UNSPECIFIED for types that the API has no name for.
 v1::DataType ToProto(DType dtype);
 v1::Plane ToProto(PlaneKind kind);
+v1::PlanePart ToProto(PlanePart part);
 
 // The flattened tensor [rows, columns].
 v1::TensorSpec MatrixSpec(DType dtype, int64_t rows, int64_t columns);

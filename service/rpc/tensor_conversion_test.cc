@@ -31,6 +31,12 @@ TEST(TensorConversionTest, EveryPlaneComesBackAsItWas) {
   }
 }
 
+TEST(TensorConversionTest, EveryPartOfAPlaneHasANumberOfItsOwn) {
+  EXPECT_EQ(ToProto(PlanePart::kPayload), v1::PLANE_PART_PAYLOAD);
+  EXPECT_EQ(ToProto(PlanePart::kScales), v1::PLANE_PART_SCALES);
+  EXPECT_EQ(ToProto(PlanePart::kState), v1::PLANE_PART_STATE);
+}
+
 TEST(TensorConversionTest, UnknownNumbersNameTheField) {
   for (const auto data_type : {v1::DATA_TYPE_UNSPECIFIED, static_cast<v1::DataType>(99)}) {
     EXPECT_THAT(FromProto(data_type, "forward.input.data_type"),

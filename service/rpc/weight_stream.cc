@@ -15,15 +15,6 @@
 namespace planewise {
 namespace {
 
-v1::PlanePart ToProto(PlanePart part) {
-  switch (part) {
-    case PlanePart::kPayload: return v1::PLANE_PART_PAYLOAD;
-    case PlanePart::kScales: return v1::PLANE_PART_SCALES;
-    case PlanePart::kState: return v1::PLANE_PART_STATE;
-  }
-  return v1::PLANE_PART_UNSPECIFIED;
-}
-
 v1::ReadWeightsResponse HeaderOf(const WeightPart& part) {
   v1::ReadWeightsResponse response;
   v1::ReadTensorHeader& header = *response.mutable_header();
@@ -119,9 +110,11 @@ absl::StatusOr<ReadWeightsSpec> Decode(const grpc::ByteBuffer& bytes) {
 
 }  // namespace
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadWeights(
-    const RpcEnvironment& environment, grpc::CallbackServerContext& context,
-    const grpc::ByteBuffer& request, ModelCatalog& catalog, int64_t chunk_bytes) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadWeights(const RpcEnvironment& environment,
+                                                             grpc::CallbackServerContext& context,
+                                                             const grpc::ByteBuffer& request,
+                                                             ModelCatalog& catalog,
+                                                             int64_t chunk_bytes) {
   std::shared_ptr<Call> call =
       Call::Begin(environment, context, CallKind::kNew, "Models.ReadWeights");
   auto* stream = new WeightStream(call, chunk_bytes);

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/recipe/recipe.h"
-#include "service/rpc/recipe_conversion.h"
+#include "proto/recipe/recipe_codec.h"
 
 namespace planewise {
 

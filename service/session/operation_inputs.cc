@@ -6,7 +6,7 @@
 #include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "service/rpc/field_error.h"
+#include "proto/status/field_error.h"
 #include "service/rpc/tensor_conversion.h"
 #include "service/session/session_error.h"
 

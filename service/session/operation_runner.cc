@@ -6,8 +6,8 @@
 #include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "proto/recipe/recipe_codec.h"
 #include "proto/status/status_codec.h"
-#include "service/rpc/recipe_conversion.h"
 #include "service/rpc/tensor_conversion.h"
 #include "service/session/layer_request.h"
 

@@ -93,7 +93,9 @@ class FormatRoundTripTest : public testing::Test {
     v1::CreateModelRequest request =
         CreateRequest(hosted.model, ModelPath(), v1::BACKWARD_OVERRIDE_NONE);
     request.mutable_recipe()->set_format(std::string(Name(hosted.format)));
-    request.mutable_recipe()->set_weight_block_dim(hosted.geometry == BlockGeometry::k1D ? 1 : 2);
+    if (HasField(hosted.format, RecipeField::kWeightGeometry)) {
+      request.mutable_recipe()->set_weight_block_dim(hosted.geometry == BlockGeometry::k1D ? 1 : 2);
+    }
     return client.CreateModel(request);
   }
 

@@ -13,6 +13,8 @@ MAY_USE = {
     "core": ["core"],
     "planner": ["core", "planner"],
     "proto": ["core/base", "proto"],
+    # Recipes must mean the same to the daemon and to the offline verbs.
+    "proto/recipe": ["core/base", "core/recipe", "core/tensor", "proto"],
     "service": ["core", "planner", "proto", "service"],
     "clients": ["clients", "core/base", "core/numeric", "proto"],
     # The offline verbs plan, inspect and verify by themselves.

@@ -14,7 +14,16 @@
 from planewise.client import Client
 from planewise.dtypes import DataType
 from planewise.errors import PlanewiseError
-from planewise.recipes import HighPrecision, MXFP8BlockScaling, Recipe, recipe_from_environment
+from planewise.recipes import (
+    DelayedScaling,
+    Float8BlockScaling,
+    Float8CurrentScaling,
+    HighPrecision,
+    MXFP8BlockScaling,
+    NVFP4BlockScaling,
+    Recipe,
+    recipe_from_environment,
+)
 from planewise.session import Session
 
 __version__ = "0.1.0"
@@ -23,8 +32,12 @@ __all__ = [
     "Attachment",
     "Client",
     "DataType",
+    "DelayedScaling",
+    "Float8BlockScaling",
+    "Float8CurrentScaling",
     "HighPrecision",
     "MXFP8BlockScaling",
+    "NVFP4BlockScaling",
     "PlanewiseError",
     "Recipe",
     "RemoteLinear",

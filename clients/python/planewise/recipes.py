@@ -8,7 +8,7 @@ NVTE_KEEP_BACKWARD_UNQUANTIZED); an explicit argument wins. The daemon never rea
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Optional
 
 from planewise._choices import one_of
@@ -50,17 +50,41 @@ def override_from_environment(environ=None):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is quantized. `format` as in GetCapabilities, for example "mxfp8"."""
+    """How a model is quantized. `format` as in GetCapabilities, for example "mxfp8".
+
+    Each format has some of the fields after backward_override; the daemon refuses one that the
+    format has not. None is the format's default.
+
+    Attributes:
+      fp8_format: all but nvfp4: elements, "e4m3" or "hybrid" (gradients in E5M2).
+      weight_block_dim: mxfp8, nvfp4, fp8_block: blocks of weights have 1 or 2 dimensions.
+      power_of_two_scales: fp8_block, fp8_current: are scales powers of two?
+      amax_epsilon: fp8_block, fp8_current: an amax below this counts as this.
+      margin: fp8_delayed: scales are 2^-margin times what the amax asks for.
+      amax_history_length: fp8_delayed: how many steps an amax is remembered.
+      amax_algorithm: fp8_delayed: the amax taken of the history, "max" or "most_recent".
+      hadamard: nvfp4: are column copies of activations and gradients transformed?
+      stochastic_rounding: nvfp4: are gradients rounded stochastically?
+    """
 
     format: str
     backward_override: Optional[str] = None
+    fp8_format: Optional[str] = None
+    weight_block_dim: Optional[int] = None
+    power_of_two_scales: Optional[bool] = None
+    amax_epsilon: Optional[float] = None
+    margin: Optional[int] = None
+    amax_history_length: Optional[int] = None
+    amax_algorithm: Optional[str] = None
+    hadamard: Optional[bool] = None
+    stochastic_rounding: Optional[bool] = None
 
     def __post_init__(self):
         override = self.backward_override
         if override is None:
             override, variable = override_from_environment()
             override = override or "none"
-            if override != "none" and not self.quantized:
+            if override != "none" and not self.takes_override:
                 raise ValueError(
                     f"{variable} asks for backward_override={override}, which recipe "
                     f"{self.format!r} cannot take: unset it or pass backward_override='none'"
@@ -72,21 +96,18 @@ class Recipe:
     def quantized(self):
         return self.format != "none"
 
+    @property
+    def takes_override(self):
+        return self.quantized and self.format not in ("fp8_delayed", "delayed")
+
     def to_json(self):
-        """The message planewise.v1.Recipe."""
-        return {
-            "format": self.format,
-            "backward_override": f"BACKWARD_OVERRIDE_{self.backward_override.upper()}",
-        }
+        """The message planewise.v1.Recipe, without what is None."""
+        message = {name: value for name, value in asdict(self).items() if value is not None}
+        message["backward_override"] = f"BACKWARD_OVERRIDE_{self.backward_override.upper()}"
+        return message
 
 
-def MXFP8BlockScaling(backward_override=None, *, backward_mode=None):
-    """MXFP8 with one E8M0 scale per 1x32 block, elements E4M3.
-
-    Args:
-      backward_override: "none", "high_precision", "dequantized", or None for the environment's.
-      backward_mode: the older name of backward_override.
-    """
+def _with_override(format, backward_override, backward_mode, fields):
     if backward_override is None:
         backward_override = backward_mode
     elif backward_mode not in (None, backward_override):
@@ -94,7 +115,42 @@ def MXFP8BlockScaling(backward_override=None, *, backward_mode=None):
             f"backward_override={backward_override!r} and backward_mode={backward_mode!r} are two "
             "names of one field and disagree: give one of them"
         )
-    return Recipe("mxfp8", backward_override)
+    return Recipe(format, backward_override, **fields)
+
+
+def MXFP8BlockScaling(backward_override=None, *, backward_mode=None, **fields):
+    """MXFP8 with one E8M0 scale per 1x32 block, elements E4M3.
+
+    Args:
+      backward_override: "none", "high_precision", "dequantized", or None for the environment's.
+      backward_mode: the older name of backward_override.
+      fields: others of Recipe.
+    """
+    return _with_override("mxfp8", backward_override, backward_mode, fields)
+
+
+def NVFP4BlockScaling(backward_override=None, *, backward_mode=None, **fields):
+    """NVFP4 with one E4M3 scale per 1x16 block, of weights 16x16. Arguments as of MXFP8."""
+    return _with_override("nvfp4", backward_override, backward_mode, fields)
+
+
+def Float8BlockScaling(backward_override=None, *, backward_mode=None, **fields):
+    """FP8 with one scale per 1x128 block, of weights 128x128. Arguments as of MXFP8."""
+    return _with_override("fp8_block", backward_override, backward_mode, fields)
+
+
+def Float8CurrentScaling(backward_override=None, *, backward_mode=None, **fields):
+    """FP8 with one scale per tensor, from its amax. Arguments as of MXFP8."""
+    return _with_override("fp8_current", backward_override, backward_mode, fields)
+
+
+def DelayedScaling(**fields):
+    """FP8 with one scale per tensor, from amaxes of earlier steps; it takes no backward_override.
+
+    Args:
+      fields: those of Recipe.
+    """
+    return Recipe("fp8_delayed", **fields)
 
 
 def HighPrecision():

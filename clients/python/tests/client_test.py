@@ -6,7 +6,7 @@ import torch
 
 import planewise
 from clients.python.tests.daemon_fixture import LINEARS, QUERY, DaemonTest
-from planewise.errors import FailedPreconditionError, NotFoundError
+from planewise.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 
 
 class ClientTest(DaemonTest):
@@ -72,6 +72,18 @@ class ClientTest(DaemonTest):
         after = self.client.describe("tiny")
         self.assertEqual(after["recipe"]["backward_override"], "BACKWARD_OVERRIDE_HIGH_PRECISION")
         self.assertGreater(int(after["version"]), int(before["version"]))
+
+    def test_the_recipes_fields_reach_the_daemon_and_come_back(self):
+        self.create("tiny", planewise.MXFP8BlockScaling("none", fp8_format="hybrid"))
+        recipe = self.client.describe("tiny")["recipe"]
+        self.assertEqual((recipe["fp8_format"], recipe["weight_block_dim"]), ("hybrid", 1))
+        self.assertNotIn("margin", recipe)
+        delayed = planewise.DelayedScaling(margin=1, amax_history_length=4)
+        planned = self.client.create_model("planned", self.source, delayed, validate_only=True)
+        recipe = planned["recipe"]
+        self.assertEqual((recipe["margin"], recipe["amax_history_length"]), (1, "4"))
+        with self.assertRaisesRegex(InvalidArgumentError, "recipe.hadamard: recipe mxfp8 has no"):
+            self.create("none", planewise.MXFP8BlockScaling("none", hadamard=False))
 
     def test_save_then_verify(self):
         self.create("tiny")

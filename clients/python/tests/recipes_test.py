@@ -7,8 +7,12 @@ from unittest import mock
 os.environ.setdefault("PLANEWISE_LIBRARY", os.path.abspath("clients/c/libplanewise.so"))
 
 from planewise.recipes import (  # noqa: E402: the package loads the library named above
+    DelayedScaling,
+    Float8BlockScaling,
+    Float8CurrentScaling,
     HighPrecision,
     MXFP8BlockScaling,
+    NVFP4BlockScaling,
     Recipe,
     as_recipe,
     override_from_environment,
@@ -84,6 +88,9 @@ class RecipeTest(unittest.TestCase):
         with mock.patch.dict(os.environ, {MODE: "dequant"}):
             with self.assertRaisesRegex(ValueError, MODE):
                 Recipe("none")
+            with self.assertRaisesRegex(ValueError, MODE):
+                DelayedScaling()
+            self.assertEqual(DelayedScaling(backward_override="none").margin, None)
             self.assertEqual(HighPrecision().backward_override, "none")
 
     def test_an_unknown_override_is_refused(self):
@@ -105,6 +112,42 @@ class RecipeTest(unittest.TestCase):
             MXFP8BlockScaling("high_precision").to_json(),
             {"format": "mxfp8", "backward_override": "BACKWARD_OVERRIDE_HIGH_PRECISION"},
         )
+
+    def test_the_message_has_the_fields_that_are_given(self):
+        none = "BACKWARD_OVERRIDE_NONE"
+        cases = (
+            (MXFP8BlockScaling("none", fp8_format="hybrid"), {"fp8_format": "hybrid"}),
+            (
+                NVFP4BlockScaling("none", weight_block_dim=1, hadamard=False),
+                {"weight_block_dim": 1, "hadamard": False},
+            ),
+            (
+                NVFP4BlockScaling("none", stochastic_rounding=False),
+                {"stochastic_rounding": False},
+            ),
+            (
+                Float8BlockScaling(backward_mode="none", power_of_two_scales=False),
+                {"power_of_two_scales": False},
+            ),
+            (Float8CurrentScaling("none", amax_epsilon=0.5), {"amax_epsilon": 0.5}),
+            (
+                DelayedScaling(
+                    backward_override="none",
+                    margin=0,
+                    amax_history_length=16,
+                    amax_algorithm="most_recent",
+                ),
+                {"margin": 0, "amax_history_length": 16, "amax_algorithm": "most_recent"},
+            ),
+        )
+        for recipe, fields in cases:
+            with self.subTest(recipe):
+                want = {"format": recipe.format, "backward_override": none, **fields}
+                self.assertEqual(recipe.to_json(), want)
+
+    def test_a_field_of_no_recipe_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "amax_histry_length"):
+            DelayedScaling(amax_histry_length=16)
 
 
 if __name__ == "__main__":

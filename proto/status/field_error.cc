@@ -1,4 +1,4 @@
-#include "service/rpc/field_error.h"
+#include "proto/status/field_error.h"
 
 #include <string>
 
