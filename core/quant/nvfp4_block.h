@@ -34,6 +34,10 @@ class Nvfp4Scaling {
     return std::min(1.0f / (scale.ToFloat() * decode_), kLargest);
   }
 
+  // What the two above are made with, for code that does the same in vectors.
+  float block_factor() const { return block_factor_; }
+  float decode() const { return decode_; }
+
  private:
   static constexpr float kLargest = std::numeric_limits<float>::max();
 

@@ -55,30 +55,35 @@ float Value(Distribution distribution, std::mt19937_64& random, int64_t row, int
   // One exponent a row, the same for all that ask.
   const int row_exponent = static_cast<int>(row * 37 % 200) - 119;
   switch (distribution) {
-    case Distribution::kOrdinary: return std::ldexp(Fraction(random), Between(random, -6, 2));
-    case Distribution::kWide: return std::ldexp(Fraction(random), Between(random, -148, 127));
-    case Distribution::kTiny: return std::ldexp(Fraction(random), Between(random, -149, -116));
+    case Distribution::kOrdinary:
+      return std::ldexp(Fraction(random), Between(random, -6, 2));
+    case Distribution::kWide:
+      return std::ldexp(Fraction(random), Between(random, -148, 127));
+    case Distribution::kTiny:
+      return std::ldexp(Fraction(random), Between(random, -149, -116));
     case Distribution::kZeros:
       if (random() % 50 == 0) return Fraction(random);
       return random() % 2 == 0 ? 0.0f : -0.0f;
     case Distribution::kNonFinite: {
-      const bool whole_block = (row / kMxfp8Block + column / kMxfp8Block) % 3 == 0;
-      if (whole_block || random() % 40 == 0) return NonFinite(random);
+      const int64_t block = row / kMxfp8Block + column / kMxfp8Block;
+      if (block % 6 == 0) return std::numeric_limits<float>::quiet_NaN();
+      if (block % 6 == 3 || random() % 40 == 0) return NonFinite(random);
       return Fraction(random);
     }
-    case Distribution::kMidpoints: return Midpoint(random, column, row_exponent);
+    case Distribution::kMidpoints:
+      return Midpoint(random, column, row_exponent);
     case Distribution::kBoundaries:
       if (random() % 16 == 0) return Boundary(random, row_exponent);
       return std::ldexp(Fraction(random), row_exponent);
-    case Distribution::kAnyBits: return std::bit_cast<float>(static_cast<uint32_t>(random()));
+    case Distribution::kAnyBits:
+      return std::bit_cast<float>(static_cast<uint32_t>(random()));
   }
   return 0.0f;
 }
 
 }  // namespace
 
-TestMatrix::TestMatrix(DType dtype, int64_t rows, int64_t columns,
-                       const std::vector<float>& values)
+TestMatrix::TestMatrix(DType dtype, int64_t rows, int64_t columns, const std::vector<float>& values)
     : dtype_(dtype), rows_(rows), columns_(columns), element_bytes_(FactsOf(dtype).bits / 8) {
   bytes_.resize(static_cast<size_t>((kOffCacheLine + rows * columns) * element_bytes_));
   VisitHighPrecision(dtype, [&](auto tag) {

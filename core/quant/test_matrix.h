@@ -18,7 +18,7 @@ enum class Distribution {
   kWide,        // any exponent
   kTiny,        // F32 and BF16 subnormals and what lies just above them
   kZeros,       // +0 and -0, whole blocks of them, some blocks with one value
-  kNonFinite,   // NaN of both signs, infinities, blocks of nothing else
+  kNonFinite,   // NaN of both signs, infinities, blocks of nothing else and of NaN alone
   kMidpoints,   // half-way between two codes once scaled, in row blocks
   kBoundaries,  // block maxima at max * 2^k and beside it
   kAnyBits,     // every bit random

@@ -1,5 +1,5 @@
-// The normative quantizer's bytes, faster: each format that has code of its own
-// lies in a file of its own (vector_mxfp8.h); the rest is the normative code.
+// The normative quantizer's bytes, faster: each format lies in a file of its own
+// (vector_mxfp8.h). What none of them has is left to the normative code.
 
 #include "core/base/status_macros.h"
 #include "core/numeric/default_float_environment.h"
@@ -23,7 +23,7 @@ class Vector final : public Quantizer {
   absl::Status Quantize(MatrixView src, const QuantizeSpec& spec, const TensorAmax& amax,
                         RowRange rows, const PlaneSpan* row,
                         const PlaneSpan* column) const override {
-    if (spec.format != Format::kMxfp8 || spec.geometry != BlockGeometry::k1D) {
+    if (spec.format != Format::kMxfp8) {
       return ScalarQuantizer().Quantize(src, spec, amax, rows, row, column);
     }
     PW_RETURN_IF_ERROR(CheckQuantize(src, spec, rows, row, column));
@@ -40,7 +40,7 @@ class Vector final : public Quantizer {
     PW_ASSIGN_OR_RETURN(const PlaneGeometry geometry, CheckDequantize(plane, dst, rows));
     if (geometry.format != Format::kMxfp8) return ScalarQuantizer().Dequantize(plane, dst, rows);
     const DefaultFloatEnvironment environment;
-    VectorDequantizeMxfp8(plane, dst, rows);
+    VectorDequantizeMxfp8(geometry, plane, dst, rows);
     return absl::OkStatus();
   }
 };

@@ -1,6 +1,8 @@
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "core/quant/format_conformance.h"
 #include "core/quant/quantizer_conformance.h"
 #include "hwy/targets.h"
 
@@ -12,7 +14,7 @@ class OnTarget final : public Quantizer {
  public:
   explicit OnTarget(int64_t target) : target_(target) {}
 
-  absl::string_view name() const override { return VectorQuantizer().name(); }
+  absl::string_view name() const override { return hwy::TargetName(target_); }
 
   absl::Status MeasureAmax(MatrixView src, const QuantizeSpec& spec, PlaneWishes wishes,
                            RowRange rows, TensorAmax* amax) const override {
@@ -43,18 +45,27 @@ class OnTarget final : public Quantizer {
 };
 
 // Every instruction set that is both compiled in and present.
-std::vector<QuantizerUnderTest> Targets() {
+std::vector<const Quantizer*> Targets() {
   static std::vector<std::unique_ptr<OnTarget>> quantizers;
-  std::vector<QuantizerUnderTest> tests;
+  std::vector<const Quantizer*> tests;
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     quantizers.push_back(std::make_unique<OnTarget>(target));
-    tests.push_back({hwy::TargetName(target), quantizers.back().get()});
+    tests.push_back(quantizers.back().get());
   }
   return tests;
 }
 
-INSTANTIATE_TEST_SUITE_P(Vector, QuantizerConformance, testing::ValuesIn(Targets()),
+std::vector<QuantizerUnderTest> NamedTargets() {
+  std::vector<QuantizerUnderTest> tests;
+  for (const Quantizer* quantizer : Targets()) {
+    tests.push_back({std::string(quantizer->name()), quantizer});
+  }
+  return tests;
+}
+
+INSTANTIATE_TEST_SUITE_P(Vector, QuantizerConformance, testing::ValuesIn(NamedTargets()),
                          testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Vector, FormatConformance, testing::ValuesIn(Targets()), NameOfQuantizer);
 
 }  // namespace
 }  // namespace planewise
