@@ -34,7 +34,10 @@ absl::StatusOr<DType> DTypeOf(v1::DataType type) {
   }
 }
 
-std::string NameOf(const v1::ReadTensorHeader& header) {
+// Values have their weight's name, so that what was dequantized can be loaded; what a
+// plane stores says of which.
+std::string NameOf(const v1::ReadTensorHeader& header, DType dtype) {
+  if (header.part() == v1::PLANE_PART_PAYLOAD && IsHighPrecision(dtype)) return header.weight();
   std::string plane;
   switch (header.plane()) {
     case v1::PLANE_ROW:
@@ -88,8 +91,8 @@ absl::StatusOr<absl::Span<char>> WeightFile::Begin(const v1::ReadTensorHeader& h
 
 absl::Status WeightFile::End(const v1::ReadTensorHeader& header) {
   Spooled spooled;
-  spooled.tensor.name = NameOf(header);
   PW_ASSIGN_OR_RETURN(spooled.tensor.dtype, DTypeOf(header.spec().data_type()));
+  spooled.tensor.name = NameOf(header, spooled.tensor.dtype);
   spooled.tensor.shape.assign(header.spec().shape().begin(), header.spec().shape().end());
   spooled.offset = spooled_bytes_;
   spooled.size_bytes = header.size_bytes();

@@ -59,6 +59,21 @@ TEST(WeightFileTest, WritesWhatArrivedUnderItsPlanesNames) {
   EXPECT_EQ(file_system.List(".").value(), std::vector<std::string>{"w.safetensors"});
 }
 
+// Dequantized values come from the row plane.
+TEST(WeightFileTest, ValuesHaveTheNamesOfTheirWeights) {
+  MemoryFileSystem file_system;
+  auto file = WeightFile::Create(file_system, "w.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
+  v1::ReadTensorHeader values =
+      Header("q", v1::PLANE_ROW, v1::PLANE_PART_PAYLOAD, v1::DATA_TYPE_BF16, 2, 3);
+  values.set_size_bytes(2 * 3 * 2);
+  Deliver(**file, values, 'a');
+  ASSERT_TRUE((*file)->Finish().ok());
+  const auto reader = SafetensorsReader::Open(file_system, "w.safetensors");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_NE(reader->Find("q"), nullptr);
+}
+
 TEST(WeightFileTest, LeavesNothingBehindUnlessFinished) {
   MemoryFileSystem file_system;
   {
