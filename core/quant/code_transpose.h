@@ -1,7 +1,7 @@
 #ifndef PLANEWISE_CORE_QUANT_CODE_TRANSPOSE_H_
 #define PLANEWISE_CORE_QUANT_CODE_TRANSPOSE_H_
-// Transposes matrices of codes, of a byte or of half a byte each, at about the speed
-// of memory. Codes are moved and never looked at.
+// Transposes matrices of codes, of a byte or of half a byte each. Codes are moved and
+// never looked at.
 //
 // Not here: which planes are transposes of each other (plane_derivation.h).
 

@@ -66,6 +66,7 @@ class Tree:
             ["bazel", f"--output_base={self.output_base}", *command],
             cwd=self.root,
             env={**os.environ, "PLANEWISE_SEED": ""},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ).returncode

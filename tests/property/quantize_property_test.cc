@@ -380,6 +380,7 @@ TEST_P(QuantizeProperty, TheTransformedColumnPlaneIsTheRowPlaneOfTheTransformedT
   EXPECT_THAT(planes.payload(PlaneKind::kColumn), SameBytes(want.payload(PlaneKind::kRow)));
   EXPECT_THAT(planes.scales(PlaneKind::kColumn), SameBytes(want.scales(PlaneKind::kRow)));
   EXPECT_EQ(planes.amax().column, want.amax().row);
+  EXPECT_EQ(planes.plane(PlaneKind::kColumn).state(), want.plane(PlaneKind::kRow).state());
 }
 
 // Planes with the same blocks mean the same matrix. Others do not, as soon as elements
@@ -392,6 +393,9 @@ TEST_P(QuantizeProperty, PlanesThatCanBeDerivedHaveTheSameValues) {
     const Planes planes(quantizer(), c.spec, src.view());
     if (ColumnDerivableFromRow(c.spec.format, c.spec.geometry)) {
       ExpectSameValues(planes.values(PlaneKind::kColumn), planes.values(PlaneKind::kRow));
+      // What is recorded of MXFP8 planes holds for both.
+      EXPECT_EQ(NonZeroExponents(planes.plane(PlaneKind::kColumn).const_span()),
+                NonZeroExponents(planes.plane(PlaneKind::kRow).const_span()));
     } else {
       EXPECT_NE(planes.values(PlaneKind::kColumn), planes.values(PlaneKind::kRow));
     }
