@@ -58,6 +58,10 @@ TEST(DelayedScalingTest, UpdatesByTheRule) {
        {3, 0, kInfinity}},
       {"while an infinity is remembered the scale stays", kE4M3, {3, 2, kInfinity}, {3, 0, 2}},
       {"a scale beyond F32 is cut", kE4M3, {3, 1e-40f}, {kLargest, 0}},
+      {"a scale whose inverse is infinite is not taken",
+       {.element_max = 448, .margin = 20},
+       {3, kLargest},
+       {3, 0}},
   };
   for (const auto& c : cases) {
     std::vector<float> state = c.before;

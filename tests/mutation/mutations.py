@@ -243,6 +243,13 @@ MUTATIONS = (
         after="",
         tests=("//core/quant:delayed_scaling_test", _CONFORMANCE),
     ),
+    Mutation(
+        name="delayed scaling takes a scale whose inverse is infinite",
+        path="core/quant/delayed_scaling.cc",
+        before="if (std::isfinite(1.0f / next)) scale = next;",
+        after="scale = next;",
+        tests=("//core/quant:delayed_scaling_test",),
+    ),
     # ---- Planes
     Mutation(
         name="an element is divided by the scale that is stored",
